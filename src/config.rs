@@ -1,0 +1,393 @@
+//! `config.toml`: every number a person may turn, its default and its range.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::kinds::Kind;
+
+/// What `tidy` does with memories that have proved themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromotionMode {
+    /// `tidy` promotes what has proved itself.
+    #[default]
+    Auto,
+    /// `tidy` only says what would be promoted.
+    Propose,
+    /// Only on request.
+    Off,
+}
+
+/// A named set of numbers that the rest of the file is laid over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Ebbmark's own.
+    #[default]
+    Balanced,
+    /// The curve, half-life of three days and use exponent of Mnemex; no spacing effect.
+    Mnemex,
+}
+
+/// Shape of the forgetting curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// `(1 + Δt/t₀)^−α`: steep at first, with a long tail.
+    #[default]
+    PowerLaw,
+    /// `2^(−Δt/H)`.
+    Exponential,
+    /// A fast and a slow exponential; does not use the kind's half-life.
+    TwoComponent,
+}
+
+/// `[decay]`: how memories ebb, fade and are promoted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DecayConfig {
+    /// The forgetting curve.
+    pub model: Model,
+    /// Exponent of the power law, 0.1 to 5.
+    pub alpha: f64,
+    /// Exponent of the use count, 0 to 2.
+    pub beta: f64,
+    /// How much each further day of use stretches time, 1 to 4; 1 switches the spacing effect off.
+    pub spacing_growth: f64,
+    /// A memory fades below this score, 0 to 1.
+    pub fade_below: f64,
+    /// A score that allows promotion, 0 to 10.
+    pub promote_at: f64,
+    /// Counted uses that allow promotion, where they fall within `promote_within_days`.
+    pub promote_uses: u32,
+    /// Days since creation in which `promote_uses` must fall.
+    pub promote_within_days: f64,
+    /// Different days of use that allow promotion.
+    pub promote_days_used: u32,
+    /// Nothing younger fades or is promoted, hours.
+    pub min_age_hours: f64,
+}
+
+impl Default for DecayConfig {
+    fn default() -> Self {
+        DecayConfig {
+            model: Model::PowerLaw,
+            alpha: 1.1,
+            beta: 0.6,
+            spacing_growth: 1.6,
+            fade_below: 0.05,
+            promote_at: 0.65,
+            promote_uses: 5,
+            promote_within_days: 14.0,
+            promote_days_used: 3,
+            min_age_hours: 24.0,
+        }
+    }
+}
+
+/// `[kinds.NAME]`: the dynamics of one kind of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct KindProfile {
+    /// Strength of a new memory, 0 to 2.
+    pub strength: f64,
+    /// Days until an unused memory has lost half of its strength, 0.01 to 36,500.
+    pub half_life_days: f64,
+}
+
+/// `[recall]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RecallConfig {
+    /// Hits of a reply where the call does not say, 1 to 50.
+    pub limit: u32,
+    /// Scopes that are searched where the call names none; empty: all.
+    pub scopes: Vec<String>,
+}
+
+impl Default for RecallConfig {
+    fn default() -> Self {
+        RecallConfig { limit: 8, scopes: Vec::new() }
+    }
+}
+
+/// `[forget]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ForgetConfig {
+    /// Days for which a forgotten memory can be restored, 0 to 3,650.
+    pub keep_days: f64,
+}
+
+impl Default for ForgetConfig {
+    fn default() -> Self {
+        ForgetConfig { keep_days: 30.0 }
+    }
+}
+
+/// Whether the vault is kept in git.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GitMode {
+    /// A repository is made with the vault, or the one around it is used.
+    #[default]
+    Auto,
+    /// No git at all.
+    Off,
+}
+
+/// `[git]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GitConfig {
+    /// Whether notes are committed.
+    pub mode: GitMode,
+    /// `Name <address>` of commits where git itself knows no identity.
+    pub author: String,
+}
+
+impl Default for GitConfig {
+    fn default() -> Self {
+        GitConfig { mode: GitMode::Auto, author: "Ebbmark <ebbmark@localhost>".into() }
+    }
+}
+
+impl GitConfig {
+    /// Name and address out of `author`.
+    pub fn author_parts(&self) -> (String, String) {
+        let (name, rest) = self.author.split_once('<').unwrap_or((self.author.as_str(), ""));
+        (name.trim().to_owned(), rest.trim_end().trim_end_matches('>').trim().to_owned())
+    }
+}
+
+/// `[server]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ServerConfig {
+    /// Whether `serve` tidies by itself.
+    pub upkeep: bool,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        ServerConfig { upkeep: true }
+    }
+}
+
+/// The whole configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Config {
+    /// The vault, where neither `--vault` nor `EBBMARK_VAULT` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vault_path: Option<std::path::PathBuf>,
+    /// Zone of the dates in notes, like `Europe/Berlin`; the system's where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// What `tidy` does with memories that have proved themselves.
+    pub promotion: PromotionMode,
+    /// The set of numbers that this file is laid over.
+    pub preset: Preset,
+    /// How memories ebb.
+    pub decay: DecayConfig,
+    /// Dynamics by kind.
+    pub kinds: std::collections::BTreeMap<String, KindProfile>,
+    /// Recall.
+    pub recall: RecallConfig,
+    /// Forgetting on request.
+    pub forget: ForgetConfig,
+    /// Git.
+    pub git: GitConfig,
+    /// The server.
+    pub server: ServerConfig,
+    #[serde(skip)]
+    profiles: [KindProfile; Kind::ALL.len()],
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config::of_preset(Preset::Balanced)
+    }
+}
+
+/// Keys that are absent from a serialised default but known all the same.
+const OPTIONAL_KEYS: [&str; 2] = ["vault_path", "time_zone"];
+
+impl Config {
+    /// The configuration of a preset, nothing laid over it.
+    pub fn of_preset(preset: Preset) -> Self {
+        let own = |kind: Kind| KindProfile { strength: kind.default_strength(), half_life_days: kind.half_life_days() };
+        let (decay, profile): (DecayConfig, fn(Kind) -> KindProfile) = match preset {
+            Preset::Balanced => (DecayConfig::default(), own),
+            Preset::Mnemex => (DecayConfig { spacing_growth: 1.0, ..DecayConfig::default() }, |_| KindProfile {
+                strength: 1.0,
+                half_life_days: 3.0,
+            }),
+        };
+        Config {
+            vault_path: None,
+            time_zone: None,
+            promotion: PromotionMode::default(),
+            preset,
+            decay,
+            kinds: Kind::ALL.iter().map(|kind| (kind.as_str().to_owned(), profile(*kind))).collect(),
+            recall: RecallConfig::default(),
+            forget: ForgetConfig::default(),
+            git: GitConfig::default(),
+            server: ServerConfig::default(),
+            profiles: Kind::ALL.map(profile),
+        }
+    }
+
+    /// Reads `config.toml`. Unknown keys do not stop anything: they come back as warnings with the nearest known key.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for text that is not TOML, a value of the wrong type, or a number out of range.
+    pub fn read(text: &str) -> Result<(Config, Vec<String>)> {
+        let wrong = |why: String| Error::invalid("config.toml", why, "correct that line; nothing was read or written");
+        let file: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| wrong(error.to_string().trim().to_owned()))?;
+        let preset = match file.get("preset") {
+            None => Preset::default(),
+            Some(value) => {
+                value.clone().try_into().map_err(|_| wrong("`preset` is neither \"balanced\" nor \"mnemex\"".into()))?
+            }
+        };
+        let mut merged = toml::Table::try_from(Config::of_preset(preset))
+            .map_err(|error| Error::Internal(format!("default configuration: {error}")))?;
+        let mut warnings = Vec::new();
+        lay_over(&mut merged, file, "", &mut warnings);
+        let mut config: Config = merged.try_into().map_err(|error| wrong(error.to_string().trim().to_owned()))?;
+        config.profiles = Kind::ALL.map(|kind| {
+            config
+                .kinds
+                .get(kind.as_str())
+                .copied()
+                .unwrap_or(KindProfile { strength: kind.default_strength(), half_life_days: kind.half_life_days() })
+        });
+        config.check()?;
+        Ok((config, warnings))
+    }
+
+    /// The dynamics of a kind.
+    pub fn kind_profile(&self, kind: Kind) -> KindProfile {
+        self.profiles[kind as usize]
+    }
+
+    fn check(&self) -> Result<()> {
+        let decay = &self.decay;
+        let mut ranges = vec![
+            ("decay.alpha".to_owned(), decay.alpha, 0.1, 5.0),
+            ("decay.beta".to_owned(), decay.beta, 0.0, 2.0),
+            ("decay.spacing_growth".to_owned(), decay.spacing_growth, 1.0, 4.0),
+            ("decay.fade_below".to_owned(), decay.fade_below, 0.0, 1.0),
+            ("decay.promote_at".to_owned(), decay.promote_at, 0.0, 10.0),
+            ("decay.promote_within_days".to_owned(), decay.promote_within_days, 0.0, 36_500.0),
+            ("decay.min_age_hours".to_owned(), decay.min_age_hours, 0.0, 8_760.0),
+            ("forget.keep_days".to_owned(), self.forget.keep_days, 0.0, 3_650.0),
+            ("recall.limit".to_owned(), f64::from(self.recall.limit), 1.0, 50.0),
+        ];
+        for (name, profile) in &self.kinds {
+            ranges.push((format!("kinds.{name}.strength"), profile.strength, 0.0, 2.0));
+            ranges.push((format!("kinds.{name}.half_life_days"), profile.half_life_days, 0.01, 36_500.0));
+        }
+        for (key, value, low, high) in ranges {
+            if !(low..=high).contains(&value) {
+                return Err(Error::invalid(
+                    format!("config.toml: {key}"),
+                    format!("{value} is not between {low} and {high}"),
+                    "correct that line; nothing was read or written",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lays the person's table over the defaults, key by key; what no default has is unknown.
+fn lay_over(base: &mut toml::Table, file: toml::Table, path: &str, warnings: &mut Vec<String>) {
+    for (key, value) in file {
+        let full = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        let is_known = base.contains_key(&key) || (path.is_empty() && OPTIONAL_KEYS.contains(&key.as_str()));
+        if !is_known {
+            let nearest = base
+                .keys()
+                .map(String::as_str)
+                .chain(OPTIONAL_KEYS.into_iter().filter(|_| path.is_empty()))
+                .map(|known| (strsim::jaro_winkler(known, &key), known))
+                .filter(|(likeness, _)| *likeness > 0.8)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            let hint = nearest.map_or(String::new(), |(_, known)| format!("; did you mean `{known}`?"));
+            warnings.push(format!("config.toml: `{full}` is not known{hint}"));
+            continue;
+        }
+        match (base.get_mut(&key), value) {
+            (Some(toml::Value::Table(inner)), toml::Value::Table(value)) => lay_over(inner, value, &full, warnings),
+            // A whole number is as good as a fraction.
+            (Some(toml::Value::Float(number)), toml::Value::Integer(value)) => *number = value as f64,
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        let (config, warnings) = Config::read("").unwrap();
+        assert_eq!(config, Config::default());
+        assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn keys_are_laid_over_the_preset() {
+        let text =
+            "preset = \"mnemex\"\n[decay]\nalpha = 2\n[kinds.fact]\nhalf_life_days = 10\n[git]\nmode = \"off\"\n";
+        let (config, warnings) = Config::read(text).unwrap();
+        assert!(warnings.is_empty(), "{warnings:?}");
+        assert_eq!(config.decay, DecayConfig { alpha: 2.0, spacing_growth: 1.0, ..DecayConfig::default() });
+        assert_eq!(config.kind_profile(Kind::Fact), KindProfile { strength: 1.0, half_life_days: 10.0 });
+        assert_eq!(config.kind_profile(Kind::Event), KindProfile { strength: 1.0, half_life_days: 3.0 });
+        assert_eq!(config.git.mode, GitMode::Off);
+    }
+
+    #[test]
+    fn unknown_keys_are_reported_with_the_nearest_known_one() {
+        let (_, warnings) =
+            Config::read("vault_pth = \"x\"\n[decay]\nalpah = 1\n[kinds.fcat]\nstrength = 1\n[zzz]\n").unwrap();
+        assert_eq!(
+            warnings,
+            [
+                "config.toml: `vault_pth` is not known; did you mean `vault_path`?",
+                "config.toml: `decay.alpah` is not known; did you mean `alpha`?",
+                "config.toml: `kinds.fcat` is not known; did you mean `fact`?",
+                "config.toml: `zzz` is not known",
+            ]
+        );
+    }
+
+    #[test]
+    fn wrong_values_are_refused_with_their_place() {
+        for (text, part) in [
+            ("[decay]\nalpha = 99", "decay.alpha"),
+            ("[decay]\nalpha = \"x\"", "alpha"),
+            ("preset = \"nemex\"", "preset"),
+            ("[kinds.fact]\nhalf_life_days = 0", "kinds.fact.half_life_days"),
+            ("not toml", "not toml"),
+            ("[recall]\nlimit = 0", "recall.limit"),
+        ] {
+            let error = Config::read(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn authors_are_split() {
+        let parts = |author: &str| GitConfig { author: author.into(), ..GitConfig::default() }.author_parts();
+        assert_eq!(parts("Ana Lima <ana@example.org>"), ("Ana Lima".into(), "ana@example.org".into()));
+        assert_eq!(parts("Ana"), ("Ana".into(), String::new()));
+    }
+}

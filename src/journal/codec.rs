@@ -1,0 +1,136 @@
+//! One line as bytes: the checksum trailer, and what is wrong with a line that cannot be read.
+
+use crate::error::{Error, Result};
+use crate::memory::{FORMAT_VERSION, Line};
+use crate::redact::{Redacted, redact_json};
+
+/// Bytes of the trailer `,"crc":"xxxxxxxx"}`.
+const TRAILER: usize = 18;
+/// What a reader remembers of the last bytes it read: the trailer of a sealed line, and some more for lines by hand.
+pub(super) const MARK: usize = 64;
+/// Longest line that is read, bytes.
+pub(super) const MAX_LINE: usize = 4 << 20;
+
+/// A line that was read, with its checksum.
+#[derive(Debug, Clone)]
+pub(super) struct Read {
+    pub(super) line: Line,
+    pub(super) crc: u32,
+}
+
+/// Why a line was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// The checksum does not fit the bytes.
+    Checksum,
+    /// It has a number but no checksum: the end is missing.
+    NoChecksum,
+    /// Not JSON, or without the fields every line has.
+    NotALine,
+    /// Longer than 4 MiB.
+    TooLong,
+    /// Written by a newer Ebbmark.
+    Newer,
+}
+
+impl Fault {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Fault::Checksum => "its checksum does not fit its bytes",
+            Fault::NoChecksum => "its end with the checksum is missing",
+            Fault::NotALine => "it is not a journal line",
+            Fault::TooLong => "it is longer than 4 MiB",
+            Fault::Newer => "it was written by a newer Ebbmark",
+        }
+    }
+}
+
+/// Reads one line (without its newline). A line without checksum and number counts as written by hand.
+pub(super) fn parse(bytes: &[u8]) -> Result<Read, Fault> {
+    if bytes.len() > MAX_LINE {
+        return Err(Fault::TooLong);
+    }
+    let sealed = split_trailer(bytes);
+    if let Some((body, crc)) = sealed
+        && crc32c::crc32c(body) != crc
+    {
+        return Err(Fault::Checksum);
+    }
+    let line: Line = serde_json::from_slice(bytes).map_err(|_| Fault::NotALine)?;
+    if line.v > FORMAT_VERSION {
+        return Err(Fault::Newer);
+    }
+    match sealed {
+        Some((_, crc)) => Ok(Read { line, crc }),
+        None if line.n.is_some() => Err(Fault::NoChecksum),
+        None => Ok(Read { line, crc: crc32c::crc32c(bytes) }),
+    }
+}
+
+/// Bytes before the trailer, and the checksum in it.
+fn split_trailer(bytes: &[u8]) -> Option<(&[u8], u32)> {
+    let body = bytes.len().checked_sub(TRAILER)?;
+    let (body, trailer) = bytes.split_at_checked(body)?;
+    let digits = trailer.strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
+    let crc = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    Some((body, crc))
+}
+
+/// The bytes of a line, redacted, sealed with its checksum and ended with a newline.
+pub(super) fn render(line: &Line) -> Result<Vec<u8>> {
+    let text = serde_json::to_string(line).map_err(|error| Error::Internal(format!("journal line: {error}")))?;
+    Ok(seal(redact_json(&text).0))
+}
+
+/// Adds checksum and newline to the JSON text of a line that has none yet.
+pub(super) fn seal(json: Redacted) -> Vec<u8> {
+    let mut text = json.into_string();
+    text.pop();
+    let crc = crc32c::crc32c(text.as_bytes());
+    text.push_str(&format!(",\"crc\":\"{crc:08x}\"}}\n"));
+    text.into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_line_is_right() {
+        let text = r#"{"v":1,"n":41,"at":"2026-11-29T23:35:00.123Z","op":"remember","id":"7k2m9x4qwc3r","text":"Prefers TypeScript over JavaScript for new projects.","kind":"preference","crc":"54b883b7"}"#;
+        let read = parse(text.as_bytes()).unwrap();
+        assert_eq!(read.line.n, Some(41));
+        assert_eq!(render(&read.line).unwrap(), format!("{text}\n").into_bytes());
+    }
+
+    #[test]
+    fn every_cut_and_every_flipped_byte_is_noticed() {
+        let text = r#"{"v":1,"n":41,"at":"2026-11-29T23:35:00.123Z","op":"remember","id":"7k2m9x4qwc3r","text":"x","crc":"00000000"}"#;
+        let mut line = parse(text.as_bytes());
+        assert_eq!(line.as_ref().err(), Some(&Fault::Checksum));
+        let sealed = render(&serde_json::from_str(text).unwrap()).unwrap();
+        let whole = &sealed[..sealed.len() - 1];
+        assert!(parse(whole).is_ok());
+        for end in 0..whole.len() {
+            line = parse(&whole[..end]);
+            assert!(line.is_err(), "cut at {end}");
+        }
+        for place in 0..whole.len() {
+            let mut damaged = whole.to_vec();
+            damaged[place] ^= 1;
+            assert!(parse(&damaged).is_err(), "flipped at {place}");
+        }
+    }
+
+    #[test]
+    fn lines_by_hand_need_no_checksum() {
+        let by_hand = br#"{"v":1,"at":"2026-11-29T23:35:00Z","op":"remember","id":"7k2m9x4qwc3r","text":"x"}"#;
+        assert!(parse(by_hand).is_ok());
+        let numbered = br#"{"v":1,"n":3,"at":"2026-11-29T23:35:00Z","op":"remember","id":"7k2m9x4qwc3r","text":"x"}"#;
+        assert_eq!(parse(numbered).err(), Some(Fault::NoChecksum));
+        let newer = br#"{"v":2,"at":"2026-11-29T23:35:00Z","op":"remember","id":"7k2m9x4qwc3r","text":"x"}"#;
+        assert_eq!(parse(newer).err(), Some(Fault::Newer));
+        let unknown = br#"{"v":1,"at":"2026-11-29T23:35:00Z","op":"dream","id":"7k2m9x4qwc3r","vivid":true}"#;
+        assert_eq!(parse(unknown).unwrap().line.op, crate::memory::Op::Unknown);
+    }
+}

@@ -1,0 +1,412 @@
+//! Compaction: a filter over one machine's own file, judged by that file alone.
+//!
+//! A line stays, with its time, order and number, as long as it still says something that no later line of the
+//! same file overrules. What it no longer says is removed from it. So any other file may be missing, stale or
+//! restored tomorrow, and the fold over all files is the same before and after.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+use super::codec::{self, Read};
+use crate::clock::{DAY_MS, Timestamp};
+use crate::error::{Error, Result};
+use crate::id::MemoryId;
+use crate::memory::{By, Line, Op};
+use crate::redact::redact_json;
+
+/// Hours of use that are kept one by one; older ones become a number.
+const KEPT_HOURS: usize = 512;
+/// Days for which the key of an idempotent call is kept.
+pub const OP_KEY_DAYS: i64 = 30;
+
+/// The fields of content, each won by the last line that says it.
+const CONTENT: [&str; 13] = [
+    "text",
+    "title",
+    "kind",
+    "level",
+    "tags",
+    "entities",
+    "keywords",
+    "scope",
+    "happened",
+    "valid_until",
+    "strength",
+    "pinned",
+    "trusted",
+];
+
+/// What compaction would do, or did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Compaction {
+    /// Lines before.
+    pub lines_before: usize,
+    /// Lines after.
+    pub lines_after: usize,
+    /// Bytes before.
+    pub bytes_before: usize,
+    /// Bytes after.
+    pub bytes_after: usize,
+    /// Memories whose text left the file, because they were forgotten long enough ago.
+    pub forgotten: usize,
+    /// Lines that could not be read, moved to quarantine.
+    pub quarantined: usize,
+}
+
+/// What the new file will hold.
+pub(super) struct Plan {
+    /// The lines that stay.
+    pub(super) bytes: Vec<u8>,
+    /// What the line of packed tombstones is to hold; empty where none is needed.
+    pub(super) tombstones: BTreeMap<MemoryId, i64>,
+    pub(super) bad: Vec<Vec<u8>>,
+    /// Memories whose lines are gone.
+    pub(super) gone: Vec<MemoryId>,
+    pub(super) report: Compaction,
+}
+
+impl Plan {
+    /// Whether it differs from the file it was made for.
+    pub(super) fn changes(&self, file: &[u8]) -> bool {
+        self.bytes != file || !self.tombstones.is_empty()
+    }
+}
+
+/// The line of packed tombstones, or nothing where there are none.
+pub(super) fn packed(ids: BTreeMap<MemoryId, i64>, number: u64, now: Timestamp) -> Result<Vec<u8>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    codec::render(&Line { n: Some(number), at: now, ids, ..Line::new(Op::Forgotten) })
+}
+
+struct Entry<'a> {
+    bytes: &'a [u8],
+    read: Read,
+    /// Line number, or place in the file where it was written by hand.
+    number: u64,
+}
+
+impl Entry<'_> {
+    /// Whether its content only fills gaps.
+    fn fills(&self) -> bool {
+        self.read.line.again || self.read.line.op == Op::Restore
+    }
+
+    fn age(&self) -> (i64, u64) {
+        (self.read.line.order(), self.number)
+    }
+
+    fn says_alive(&self) -> bool {
+        match self.read.line.op {
+            Op::Remember | Op::Restore => true,
+            Op::Note => self.read.line.by == Some(By::Person) && !self.read.line.gone,
+            _ => false,
+        }
+    }
+}
+
+/// Plans the compaction of a file's whole lines. `forgotten` answers with the order of the newest forget where a
+/// memory's lines may go for good.
+pub(super) fn plan(file: &[u8], now: Timestamp, forgotten: impl Fn(MemoryId) -> Option<i64>) -> Result<Plan> {
+    let (mut entries, mut bad) = (Vec::new(), Vec::new());
+    for (place, bytes) in file.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        let trimmed = bytes.trim_ascii();
+        if trimmed.is_empty() {
+            continue;
+        }
+        match codec::parse(trimmed) {
+            Ok(read) => entries.push(Entry { bytes: trimmed, number: read.line.n.unwrap_or(place as u64 + 1), read }),
+            Err(codec::Fault::Newer) => {
+                return Err(Error::invalid(
+                    "journal",
+                    "it holds lines of a newer Ebbmark",
+                    "update Ebbmark before compacting",
+                ));
+            }
+            Err(_) => bad.push(trimmed.to_vec()),
+        }
+    }
+    let mut by_memory: HashMap<MemoryId, Vec<usize>> = HashMap::new();
+    for (index, entry) in entries.iter().enumerate() {
+        if let Some(id) = entry.read.line.id {
+            by_memory.entry(id).or_default().push(index);
+        }
+    }
+    let mut kept: Vec<Option<Vec<u8>>> = vec![None; entries.len()];
+    let mut tombstones = BTreeMap::new();
+    let mut gone = Vec::new();
+    for (id, indexes) in &by_memory {
+        if let Some(order) = forgotten(*id) {
+            tombstones.insert(*id, order);
+            gone.push(*id);
+            keep_edges(&entries, indexes, &mut kept)?;
+        } else {
+            filter_memory(&entries, indexes, now, &mut kept)?;
+        }
+    }
+    keep_the_rest(&entries, &mut tombstones, &mut kept);
+    let mut bytes: Vec<u8> = Vec::with_capacity(file.len() / 2);
+    let mut lines_after = 0;
+    for line in kept.into_iter().flatten() {
+        bytes.extend_from_slice(&line);
+        lines_after += 1;
+    }
+    gone.sort_unstable();
+    let report = Compaction {
+        lines_before: entries.len() + bad.len(),
+        lines_after: lines_after + usize::from(!tombstones.is_empty()),
+        bytes_before: file.len(),
+        bytes_after: bytes.len() + packed(tombstones.clone(), u64::from(u32::MAX), now)?.len(),
+        forgotten: gone.len(),
+        quarantined: bad.len(),
+    };
+    Ok(Plan { bytes, tombstones, bad, gone, report })
+}
+
+/// Of a memory that goes, only what it was said to supersede stays: ids, no content.
+fn keep_edges(entries: &[Entry<'_>], indexes: &[usize], kept: &mut [Option<Vec<u8>>]) -> Result<()> {
+    for &index in indexes {
+        let line = &entries[index].read.line;
+        if !line.supersedes.is_empty() {
+            let bare = Line {
+                n: line.n,
+                at: line.at,
+                o: line.o,
+                again: line.again,
+                supersedes: line.supersedes.clone(),
+                id: line.id,
+                ..Line::new(line.op)
+            };
+            kept[index] = Some(codec::render(&bare)?);
+        }
+    }
+    Ok(())
+}
+
+/// Lines that are about no single memory: the newest of each relation and publication, what is not known, packed
+/// tombstones (united).
+fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, i64>, kept: &mut [Option<Vec<u8>>]) {
+    let mut newest_relation: HashMap<(&str, &str, &str), usize> = HashMap::new();
+    let mut newest_publish: Option<usize> = None;
+    let mut packed_lines = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let line = &entry.read.line;
+        match line.op {
+            Op::Relate | Op::Unrelate => {
+                let key = (text(line.from.as_ref()), text(line.to.as_ref()), text(line.relation.as_ref()));
+                let newest = newest_relation.entry(key).or_insert(index);
+                if entries[*newest].age() <= entry.age() {
+                    *newest = index;
+                }
+            }
+            Op::Publish if newest_publish.is_none_or(|newest| entries[newest].age() <= entry.age()) => {
+                newest_publish = Some(index);
+            }
+            Op::Forgotten => {
+                packed_lines.push(index);
+                for (id, order) in &line.ids {
+                    let known = tombstones.entry(*id).or_insert(*order);
+                    *known = (*known).max(*order);
+                }
+            }
+            Op::Journal | Op::Unknown => kept[index] = Some(whole(entry.bytes)),
+            _ => {}
+        }
+    }
+    if let [only] = packed_lines[..]
+        && entries[only].read.line.ids == *tombstones
+    {
+        kept[only] = Some(whole(entries[only].bytes));
+        tombstones.clear();
+    }
+    for index in newest_relation.into_values().chain(newest_publish) {
+        kept[index] = Some(whole(entries[index].bytes));
+    }
+}
+
+fn text(value: Option<&String>) -> &str {
+    value.map_or("", String::as_str)
+}
+
+fn whole(bytes: &[u8]) -> Vec<u8> {
+    let mut line = bytes.to_vec();
+    line.push(b'\n');
+    line
+}
+
+/// The fields of content that a line says.
+fn said(line: &Line) -> impl Iterator<Item = &'static str> + '_ {
+    CONTENT.into_iter().filter(|field| {
+        let is_set = match *field {
+            "text" => line.text.is_some(),
+            "title" => line.title.is_some(),
+            "kind" => line.kind.is_some(),
+            "level" => line.level.is_some(),
+            "tags" => line.tags.is_some(),
+            "entities" => line.entities.is_some(),
+            "keywords" => line.keywords.is_some(),
+            "scope" => line.scope.is_some(),
+            "happened" => line.happened.is_some(),
+            "valid_until" => line.valid_until.is_some(),
+            "strength" => line.strength.is_some(),
+            "pinned" => line.pinned.is_some(),
+            _ => line.trusted.is_some(),
+        };
+        is_set || line.clear.iter().any(|cleared| cleared == field)
+    })
+}
+
+/// Newest line of each thing that only one line can say.
+#[derive(Default)]
+struct Winners<'a> {
+    fields: HashMap<(bool, &'static str), usize>,
+    alive: Option<usize>,
+    forget: Option<usize>,
+    note: Option<usize>,
+    note_path: Option<usize>,
+    note_hash: Option<usize>,
+    first_told: Option<usize>,
+    first_promote: HashMap<&'a str, usize>,
+}
+
+impl<'a> Winners<'a> {
+    fn of(entries: &'a [Entry<'_>], indexes: &[usize]) -> Self {
+        let mut winners = Winners::default();
+        for &index in indexes {
+            let entry = &entries[index];
+            let line = &entry.read.line;
+            let raise = |slot: &mut Option<usize>| {
+                if slot.is_none_or(|known| entries[known].age() <= entry.age()) {
+                    *slot = Some(index);
+                }
+            };
+            for field in said(line) {
+                let newest = winners.fields.entry((entry.fills(), field)).or_insert(index);
+                if entries[*newest].age() <= entry.age() {
+                    *newest = index;
+                }
+            }
+            if entry.says_alive() {
+                raise(&mut winners.alive);
+            }
+            match line.op {
+                Op::Forget | Op::Purge => raise(&mut winners.forget),
+                Op::Remember => {
+                    let told = |index: usize| {
+                        let line = &entries[index].read.line;
+                        (line.created.unwrap_or(line.at), entries[index].age())
+                    };
+                    if winners.first_told.is_none_or(|known| told(index) < told(known)) {
+                        winners.first_told = Some(index);
+                    }
+                }
+                Op::Promote => {
+                    let first = winners.first_promote.entry(text(line.path.as_ref())).or_insert(index);
+                    if entries[*first].age() > entry.age() {
+                        *first = index;
+                    }
+                }
+                Op::Note => raise(&mut winners.note),
+                _ => {}
+            }
+            if matches!(line.op, Op::Promote | Op::Note) {
+                if line.path.is_some() {
+                    raise(&mut winners.note_path);
+                }
+                if line.hash.is_some() || line.gone {
+                    raise(&mut winners.note_hash);
+                }
+            }
+        }
+        winners
+    }
+}
+
+fn filter_memory(entries: &[Entry<'_>], indexes: &[usize], now: Timestamp, kept: &mut [Option<Vec<u8>>]) -> Result<()> {
+    let winners = Winners::of(entries, indexes);
+    let mut uses: Vec<usize> = Vec::new();
+    for &index in indexes {
+        let entry = &entries[index];
+        let line = &entry.read.line;
+        if line.op == Op::Use {
+            uses.push(index);
+            continue;
+        }
+        let is_one = |slot: Option<usize>| slot == Some(index);
+        let lost: Vec<&str> = said(line).filter(|field| winners.fields[&(entry.fills(), *field)] != index).collect();
+        let has_field = said(line).count() > lost.len();
+        let has_key = line.op_key.is_some() && now.millis() - line.at.millis() < OP_KEY_DAYS * DAY_MS;
+        let stays = has_field
+            || has_key
+            || is_one(winners.alive)
+            || is_one(winners.forget)
+            || is_one(winners.note)
+            || is_one(winners.note_path)
+            || is_one(winners.note_hash)
+            || is_one(winners.first_told)
+            || (line.op == Op::Promote && winners.first_promote[text(line.path.as_ref())] == index)
+            || matches!(line.op, Op::Purge | Op::Unknown)
+            || !line.supersedes.is_empty();
+        if stays {
+            kept[index] = Some(without(entry, &lost)?);
+        } else if !line.hours.is_empty() || line.mentions > 0 || line.source.is_some() || !line.sources.is_empty() {
+            uses.push(index);
+        }
+    }
+    if let [only] = uses[..]
+        && entries[only].read.line.op == Op::Use
+        && entries[only].read.line.hours.len() <= KEPT_HOURS
+    {
+        kept[only] = Some(whole(entries[only].bytes));
+    } else if let Some(last) = uses.iter().copied().max_by_key(|index| entries[*index].age()) {
+        kept[last] = Some(codec::render(&united_uses(entries, &uses, last))?);
+    }
+    Ok(())
+}
+
+/// One line for many uses, with the greatest number and order among them.
+fn united_uses(entries: &[Entry<'_>], uses: &[usize], last: usize) -> Line {
+    let last = &entries[last].read.line;
+    let mut united = Line { n: last.n, at: last.at, o: last.o, id: last.id, ..Line::new(Op::Use) };
+    for &index in uses {
+        let line = &entries[index].read.line;
+        united.hours.extend_from_slice(&line.hours);
+        united.contexts.extend_from_slice(&line.contexts);
+        united.sources.extend(line.source.iter().chain(&line.sources).cloned());
+        united.mentions = united.mentions.max(line.mentions);
+        united.older = united.older.max(line.older);
+    }
+    united.hours.sort_unstable();
+    united.hours.dedup();
+    united.contexts.sort_unstable();
+    united.contexts.dedup();
+    united.sources.sort_unstable();
+    united.sources.dedup();
+    let older = united.hours.len().saturating_sub(KEPT_HOURS);
+    united.hours.drain(..older);
+    united.older += older as u32;
+    united
+}
+
+/// The line without the fields that later lines overruled; byte for byte the same where nothing was lost.
+fn without(entry: &Entry<'_>, lost: &[&str]) -> Result<Vec<u8>> {
+    if lost.is_empty() {
+        return Ok(whole(entry.bytes));
+    }
+    let broken = |error: serde_json::Error| Error::Internal(format!("journal line: {error}"));
+    let mut map: Map<String, Value> = serde_json::from_slice(entry.bytes).map_err(broken)?;
+    for field in lost {
+        map.shift_remove(*field);
+    }
+    if let Some(Value::Array(cleared)) = map.get_mut("clear") {
+        cleared.retain(|name| !lost.iter().any(|field| name == field));
+        if cleared.is_empty() {
+            map.shift_remove("clear");
+        }
+    }
+    let is_sealed = map.shift_remove("crc").is_some();
+    let json = redact_json(&serde_json::to_string(&map).map_err(broken)?).0;
+    Ok(if is_sealed { codec::seal(json) } else { whole(json.as_str().as_bytes()) })
+}

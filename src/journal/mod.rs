@@ -1,0 +1,364 @@
+//! The short-term tier on disk: one append-only JSONL file a machine, all of which are read.
+//!
+//! `docs/format.md` says what the lines mean. Reading takes no lock. Writing takes the home's lock, reads what
+//! others appended, and appends whole lines with one synced write.
+
+mod codec;
+mod compact;
+#[cfg(test)]
+mod histories;
+mod tail;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use compact::{Compaction, OP_KEY_DAYS};
+pub use tail::{BadLine, Change, Told};
+
+use crate::clock::{DAY_MS, Timestamp};
+use crate::error::{Error, Result};
+use crate::files::{self, Appender, LOCK_WAIT, Lock};
+use crate::id::{MemoryId, Randomness, content_hash};
+use crate::memory::{Line, Op};
+use crate::redact;
+use tail::Tails;
+
+/// Whose file this process appends to.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// A name of this machine that a copied home does not share: a hash of its machine id.
+    pub machine: String,
+    /// The replica id to use whatever the home says.
+    pub replica: Option<String>,
+    /// Where new ids come from.
+    pub randomness: Randomness,
+}
+
+/// A file of the journal, as far as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JournalFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub replica: String,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Lines read.
+    pub lines: u64,
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    replica: Option<String>,
+    appender: Option<Appender>,
+}
+
+/// The journals of a home.
+#[derive(Debug)]
+pub struct Journal {
+    home: PathBuf,
+    identity: Identity,
+    tails: Mutex<Tails>,
+    writer: Mutex<Writer>,
+}
+
+impl Journal {
+    /// The journals of `home`. Reads and writes nothing yet.
+    pub fn new(home: &Path, identity: Identity) -> Self {
+        let tails = Mutex::new(Tails::new(home.join("short-term")));
+        Journal { home: home.to_owned(), identity, tails, writer: Mutex::default() }
+    }
+
+    fn tails(&self) -> MutexGuard<'_, Tails> {
+        self.tails.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a reading. Threads take turns: hold it until what was read is folded in.
+    pub fn reading(&self) -> Reading<'_> {
+        Reading(self.tails())
+    }
+
+    /// Lines that could not be read, with their place.
+    pub fn bad_lines(&self) -> Vec<BadLine> {
+        self.tails().bad_lines()
+    }
+
+    /// Lines whose time is more than a day ahead of the clock.
+    pub fn lines_from_the_future(&self) -> u64 {
+        self.tails().from_the_future()
+    }
+
+    /// The files read so far.
+    pub fn files(&self) -> Vec<JournalFile> {
+        let files = self.tails().files();
+        files.into_iter().map(|(path, replica, bytes, lines)| JournalFile { path, replica, bytes, lines }).collect()
+    }
+
+    /// All lines about these memories, by id: a reading of its own from the beginning, for showing what happened.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when a file cannot be read.
+    pub fn lines_about(&self, ids: &[MemoryId], now: Timestamp) -> Result<HashMap<String, Vec<Told>>> {
+        let mut about: HashMap<String, Vec<Told>> = HashMap::new();
+        Tails::new(self.home.join("short-term")).read(now, |told| {
+            if let Some(id) = told.line.id.filter(|id| ids.contains(id)) {
+                about.entry(id.to_string()).or_default().push(told);
+            }
+        })?;
+        Ok(about)
+    }
+
+    /// This machine's replica id, if it has one already.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the file `replica` cannot be read.
+    pub fn replica(&self) -> Result<Option<String>> {
+        if let Some(replica) = &self.identity.replica {
+            return Ok(Some(replica.clone()));
+        }
+        let known = files::read_if_there(&self.home.join("replica"))?.unwrap_or_default();
+        let known = String::from_utf8_lossy(&known).into_owned();
+        let own = known
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .find(|(machine, _)| *machine == self.identity.machine);
+        Ok(own.map(|(_, replica)| replica.trim().to_owned()))
+    }
+
+    /// Takes the right to write: first among this process's threads, then among processes (up to five seconds).
+    ///
+    /// # Errors
+    /// [`Error::Busy`] with the holder; [`Error::Io`] where the home cannot be made or has no locks.
+    pub fn lock(&self) -> Result<Guard<'_>> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        files::create_folder(&self.home)?;
+        let lock = Lock::acquire(&self.home.join("lock"), LOCK_WAIT)?;
+        let replica = self.claim_replica(&mut writer)?;
+        Ok(Guard { journal: self, writer, _lock: lock, replica })
+    }
+
+    /// As [`Journal::lock`], but answers `None` at once where someone else is writing.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the home cannot be made or has no locks.
+    pub fn try_lock(&self) -> Result<Option<Guard<'_>>> {
+        let Ok(mut writer) = self.writer.try_lock() else { return Ok(None) };
+        files::create_folder(&self.home)?;
+        let Some(lock) = Lock::try_acquire(&self.home.join("lock"))? else { return Ok(None) };
+        let replica = self.claim_replica(&mut writer)?;
+        Ok(Some(Guard { journal: self, writer, _lock: lock, replica }))
+    }
+
+    /// The replica id, made and written down at the first write of this machine to this home.
+    fn claim_replica(&self, writer: &mut Writer) -> Result<String> {
+        if let Some(replica) = &writer.replica {
+            return Ok(replica.clone());
+        }
+        let replica = match self.replica()? {
+            Some(replica) => replica,
+            None => {
+                let path = self.home.join("replica");
+                let mut known = files::read_if_there(&path)?.unwrap_or_default();
+                let replica = self.identity.randomness.replica_id(&self.identity.machine)?;
+                known.extend_from_slice(format!("{} {replica}\n", self.identity.machine).as_bytes());
+                files::write_atomic(&path, &known)?;
+                replica
+            }
+        };
+        if replica.is_empty() || !replica.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_') {
+            return Err(Error::invalid(
+                format!("replica id `{replica}`"),
+                "only letters, digits, `-` and `_` make a file name everywhere",
+                "set EBBMARK_REPLICA to such a name, or remove this machine's line from the file `replica`",
+            ));
+        }
+        writer.replica = Some(replica.clone());
+        Ok(replica)
+    }
+
+    fn own_path(&self, replica: &str) -> PathBuf {
+        self.home.join("short-term").join(format!("{replica}.jsonl"))
+    }
+
+    /// Filters this machine's own file, see `docs/format.md`. Prepared without the lock; under it only what was
+    /// appended meanwhile is added. `forgotten` answers with the order of the newest forget where a memory's lines
+    /// may go for good. With `dry_run` nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Busy`]; the old file is then untouched. [`Error::Changed`] where a memory that would
+    /// go was touched meanwhile: try again.
+    pub fn compact(
+        &self,
+        now: Timestamp,
+        dry_run: bool,
+        forgotten: impl Fn(MemoryId) -> Option<i64>,
+    ) -> Result<Compaction> {
+        let Some(replica) = self.replica()? else { return Ok(Compaction::default()) };
+        let path = self.own_path(&replica);
+        let Some(file) = files::read_if_there(&path)? else { return Ok(Compaction::default()) };
+        let whole = file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let (file, _) = file.split_at(whole);
+        let plan = compact::plan(file, now, forgotten)?;
+        if dry_run || !plan.changes(file) {
+            return Ok(plan.report);
+        }
+        let guard = self.lock()?;
+        let current = files::read(&path)?;
+        let Some(appended) = current.strip_prefix(file) else { return Err(Error::Changed { path }) };
+        let mut next_number = self.tails().greatest_number(&replica) + 1;
+        for read in appended.split(|byte| *byte == b'\n').filter_map(|line| codec::parse(line.trim_ascii()).ok()) {
+            next_number = next_number.max(read.line.n.unwrap_or(0) + 1);
+            if read.line.id.is_some_and(|id| plan.gone.binary_search(&id).is_ok()) {
+                return Err(Error::Changed { path });
+            }
+        }
+        self.quarantine(&path, &plan.bad)?;
+        let mut bytes = plan.bytes;
+        bytes.extend_from_slice(&compact::packed(plan.tombstones, next_number, now)?);
+        bytes.extend_from_slice(appended);
+        files::write_atomic(&path, &bytes)?;
+        drop(guard);
+        Ok(plan.report)
+    }
+
+    /// Keeps bytes that could not be read, with where they came from. Redacted; control bytes are escaped.
+    fn quarantine(&self, from: &Path, lines: &[Vec<u8>]) -> Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let folder = self.home.join("quarantine");
+        files::create_folder(&folder)?;
+        let name = from.file_name().unwrap_or_default().to_string_lossy();
+        let mut text = format!("# lines of {name} that could not be read\n");
+        for line in lines {
+            let readable = match std::str::from_utf8(line) {
+                Ok(line) => line.to_owned(),
+                Err(_) => line.escape_ascii().to_string(),
+            };
+            text.push_str(&readable);
+            text.push('\n');
+        }
+        let (text, _) = redact::redact(&text);
+        let path = folder.join(format!("{name}-{}.txt", content_hash(text.as_str().as_bytes())));
+        files::write_atomic(&path, text.as_str().as_bytes())
+    }
+}
+
+/// Gives lines their number, time and order.
+#[derive(Debug)]
+struct Stamper {
+    number: u64,
+    order: i64,
+    in_batch: HashMap<MemoryId, i64>,
+}
+
+impl Stamper {
+    /// Goes on after the greatest number of the own file and the greatest order read.
+    fn new(number: u64, order: i64) -> Self {
+        Stamper { number, order, in_batch: HashMap::new() }
+    }
+
+    /// The order is the wall clock, but after everything read, and after everything known of the line's memory,
+    /// even what a fast clock dated into the future. Such a date does not advance the order of other memories.
+    fn stamp(&mut self, line: &mut Line, now: Timestamp, newest_order: Option<i64>) {
+        self.number += 1;
+        line.n = Some(self.number);
+        line.at = now;
+        let newest = line.id.and_then(|id| self.in_batch.get(&id).copied()).max(newest_order).unwrap_or(i64::MIN);
+        let order = now.millis().max(self.order.saturating_add(1)).max(newest.saturating_add(1));
+        line.o = (order != now.millis()).then_some(order);
+        if order <= now.millis() + DAY_MS {
+            self.order = self.order.max(order);
+        }
+        if let Some(id) = line.id {
+            self.in_batch.insert(id, order);
+        }
+    }
+}
+
+/// A reading of the journals, exclusive among this process's threads.
+#[derive(Debug)]
+pub struct Reading<'a>(MutexGuard<'a, Tails>);
+
+impl Reading<'_> {
+    /// Looks whether anything changed since the last reading. Some microseconds a file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the folder or a file cannot be read.
+    pub fn look(&self) -> Result<Change> {
+        self.0.look()
+    }
+
+    /// Reads on from where the last reading ended, complete lines only.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when a file cannot be read. Bad lines are no error: see [`Journal::bad_lines`].
+    pub fn read(&mut self, now: Timestamp, fold: impl FnMut(Told)) -> Result<()> {
+        self.0.read(now, fold)
+    }
+
+    /// Reads everything from the beginning.
+    ///
+    /// # Errors
+    /// As [`Reading::read`].
+    pub fn read_all(&mut self, now: Timestamp, fold: impl FnMut(Told)) -> Result<()> {
+        self.0.restart();
+        self.0.read(now, fold)
+    }
+}
+
+/// The right to write, until dropped.
+#[derive(Debug)]
+pub struct Guard<'a> {
+    journal: &'a Journal,
+    writer: MutexGuard<'a, Writer>,
+    _lock: Lock,
+    replica: String,
+}
+
+impl Guard<'_> {
+    /// The replica that appended lines belong to.
+    pub fn replica(&self) -> &str {
+        &self.replica
+    }
+
+    /// The number that the next line will have. Only right after a refresh under this guard.
+    pub fn next_number(&self) -> u64 {
+        self.journal.tails().greatest_number(&self.replica) + 1
+    }
+
+    /// Stamps the lines with number, time and order and appends them with one write. On return they are on disk.
+    /// `newest_order` tells the greatest order known of a memory: a line about it always comes after.
+    /// The journals must have been refreshed under this guard.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: nothing is acknowledged then, and no half line is left.
+    pub fn append(
+        &mut self,
+        mut lines: Vec<Line>,
+        now: Timestamp,
+        newest_order: impl Fn(MemoryId) -> Option<i64>,
+    ) -> Result<()> {
+        let path = self.journal.own_path(&self.replica);
+        files::create_folder(&self.journal.home.join("short-term"))?;
+        let (mut stamper, is_new) = {
+            let tails = self.journal.tails();
+            let stamper = Stamper::new(tails.greatest_number(&self.replica), tails.order());
+            (stamper, tails.extent(&path).1 == 0 && !path.exists())
+        };
+        if is_new {
+            lines.insert(0, Line { replica: Some(self.replica.clone()), created: Some(now), ..Line::new(Op::Journal) });
+        }
+        let mut bytes = Vec::new();
+        for line in &mut lines {
+            stamper.stamp(line, now, line.id.and_then(&newest_order));
+            bytes.extend_from_slice(&codec::render(line)?);
+        }
+        let appender = match self.writer.appender.take() {
+            Some(appender) if appender.is_current() => appender,
+            _ => Appender::open(&path)?,
+        };
+        self.writer.appender.insert(appender).append(&bytes)
+    }
+}

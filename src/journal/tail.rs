@@ -1,0 +1,250 @@
+//! Reading the journals without a lock: complete lines from where the last reading ended.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{ErrorKind, Read as _, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::codec::{self, Fault, MARK};
+use crate::clock::{DAY_MS, Timestamp};
+use crate::error::{Error, Result};
+use crate::memory::{Line, Op};
+
+/// Bytes read at a time.
+const CHUNK: usize = 1 << 20;
+
+/// A line that could not be read: where it is and why. Its bytes stay where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLine {
+    /// The journal file.
+    pub path: PathBuf,
+    /// Its line, counted from 1.
+    pub line: u64,
+    /// Where it begins, bytes.
+    pub offset: u64,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// A line as read, and whose it is.
+#[derive(Debug)]
+pub struct Told {
+    /// The line.
+    pub line: Line,
+    /// The replica that wrote it.
+    pub replica: String,
+    /// Its number, or its place in the file where it was written by hand.
+    pub number: u64,
+    /// Its checksum.
+    pub crc: u32,
+}
+
+/// How far one file was read.
+#[derive(Debug, Default)]
+struct FileTail {
+    replica: String,
+    offset: u64,
+    /// The last bytes read: if they are not there any more, the file is another one.
+    mark: Vec<u8>,
+    lines: u64,
+    greatest_number: u64,
+    bad: Vec<BadLine>,
+}
+
+/// How the journals changed since they were last read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing new.
+    None,
+    /// Some files grew, or came.
+    Added,
+    /// A file was replaced, cut back or removed: everything must be read again.
+    Replaced,
+}
+
+/// How far all journals of a folder were read.
+#[derive(Debug)]
+pub(super) struct Tails {
+    folder: PathBuf,
+    files: BTreeMap<PathBuf, FileTail>,
+    /// Greatest order read that is not from the future.
+    order: i64,
+    has_read: bool,
+    /// Lines read whose stamp is more than a day ahead.
+    from_the_future: u64,
+}
+
+impl Tails {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Tails { folder, files: BTreeMap::new(), order: i64::MIN, has_read: false, from_the_future: 0 }
+    }
+
+    fn journals(&self) -> Result<Vec<PathBuf>> {
+        let entries = match std::fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(Error::io("list", &self.folder)(error)),
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(Error::io("list", &self.folder))?.path();
+            let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if !is_hidden && path.extension().is_some_and(|extension| extension == "jsonl") {
+                paths.push(path);
+            }
+        }
+        Ok(paths)
+    }
+
+    /// Looks whether anything changed since the last reading. Some microseconds a file.
+    pub(super) fn look(&self) -> Result<Change> {
+        if !self.has_read {
+            return Ok(Change::Replaced);
+        }
+        let paths = self.journals()?;
+        if self.files.keys().any(|known| !paths.contains(known)) {
+            return Ok(Change::Replaced);
+        }
+        let mut change = Change::None;
+        for path in paths {
+            let Some(tail) = self.files.get(&path) else {
+                change = Change::Added;
+                continue;
+            };
+            let mut file = File::open(&path).map_err(Error::io("open", &path))?;
+            let length = file.metadata().map_err(Error::io("read", &path))?.len();
+            if length < tail.offset || !tail.is_marked(&mut file).map_err(Error::io("read", &path))? {
+                return Ok(Change::Replaced);
+            }
+            if length > tail.offset {
+                change = Change::Added;
+            }
+        }
+        Ok(change)
+    }
+
+    /// Forgets how far was read, so that everything is read again.
+    pub(super) fn restart(&mut self) {
+        *self = Tails::new(std::mem::take(&mut self.folder));
+    }
+
+    /// Reads what is new and hands each line to `fold`.
+    pub(super) fn read(&mut self, now: Timestamp, mut fold: impl FnMut(Told)) -> Result<()> {
+        for path in self.journals()? {
+            let mut tail = self.files.remove(&path).unwrap_or_default();
+            let read = tail.read(&path, |told| {
+                let order = told.line.order();
+                if order <= now.millis() + DAY_MS {
+                    self.order = self.order.max(order);
+                } else {
+                    self.from_the_future += 1;
+                }
+                fold(told);
+            });
+            self.files.insert(path, tail);
+            read?;
+        }
+        self.has_read = true;
+        Ok(())
+    }
+
+    /// Greatest order read so far that is not more than a day ahead.
+    pub(super) fn order(&self) -> i64 {
+        self.order
+    }
+
+    /// Greatest line number of that replica in any file.
+    pub(super) fn greatest_number(&self, replica: &str) -> u64 {
+        let own = self.files.values().filter(|tail| tail.replica == replica);
+        own.map(|tail| tail.greatest_number).max().unwrap_or(0)
+    }
+
+    /// Lines that could not be read.
+    pub(super) fn bad_lines(&self) -> Vec<BadLine> {
+        self.files.values().flat_map(|tail| tail.bad.iter().cloned()).collect()
+    }
+
+    /// Lines whose stamp is more than a day ahead of the clock.
+    pub(super) fn from_the_future(&self) -> u64 {
+        self.from_the_future
+    }
+
+    /// How far the file was read, bytes, and how many lines.
+    pub(super) fn extent(&self, path: &Path) -> (u64, u64) {
+        self.files.get(path).map_or((0, 0), |tail| (tail.offset, tail.lines))
+    }
+
+    /// Files read, with their replica, bytes and lines.
+    pub(super) fn files(&self) -> Vec<(PathBuf, String, u64, u64)> {
+        self.files.iter().map(|(path, tail)| (path.clone(), tail.replica.clone(), tail.offset, tail.lines)).collect()
+    }
+}
+
+impl FileTail {
+    fn is_marked(&self, file: &mut File) -> std::io::Result<bool> {
+        let mut there = vec![0; self.mark.len()];
+        file.seek(SeekFrom::Start(self.offset - self.mark.len() as u64))?;
+        match file.read_exact(&mut there) {
+            Ok(()) => Ok(there == self.mark),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn read(&mut self, path: &Path, mut fold: impl FnMut(Told)) -> Result<()> {
+        let mut file = File::open(path).map_err(Error::io("open", path))?;
+        file.seek(SeekFrom::Start(self.offset)).map_err(Error::io("read", path))?;
+        if self.replica.is_empty() {
+            self.replica = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        }
+        let mut pending = Vec::new();
+        let mut chunk = vec![0; CHUNK];
+        loop {
+            let count = match file.read(&mut chunk) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::io("read", path)(error)),
+            };
+            pending.extend_from_slice(&chunk[..count]);
+            let Some(last) = pending.iter().rposition(|byte| *byte == b'\n') else { continue };
+            let whole = &pending[..=last];
+            for line in whole.split_inclusive(|byte| *byte == b'\n') {
+                self.take(path, line, &mut fold);
+            }
+            self.mark = whole[whole.len().saturating_sub(MARK)..].to_vec();
+            pending.drain(..=last);
+        }
+    }
+
+    fn take(&mut self, path: &Path, bytes: &[u8], fold: &mut impl FnMut(Told)) {
+        let (offset, place) = (self.offset, self.lines + 1);
+        self.offset += bytes.len() as u64;
+        self.lines = place;
+        let bytes = bytes.trim_ascii();
+        if bytes.is_empty() {
+            return;
+        }
+        match codec::parse(bytes) {
+            Ok(read) => {
+                let line = read.line;
+                if line.op == Op::Journal
+                    && place == 1
+                    && let Some(replica) = &line.replica
+                {
+                    self.replica.clone_from(replica);
+                }
+                if let Some(number) = line.n {
+                    self.greatest_number = self.greatest_number.max(number);
+                }
+                let number = line.n.unwrap_or(place);
+                fold(Told { number, replica: self.replica.clone(), crc: read.crc, line });
+            }
+            Err(fault) => self.note_fault(path, place, offset, fault),
+        }
+    }
+
+    fn note_fault(&mut self, path: &Path, line: u64, offset: u64, fault: Fault) {
+        self.bad.push(BadLine { path: path.to_owned(), line, offset, why: fault.as_str() });
+    }
+}

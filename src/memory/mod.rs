@@ -1,0 +1,215 @@
+//! A memory, its status, and the fold that makes memories out of journal lines.
+
+mod fold;
+mod line;
+
+use serde::{Deserialize, Serialize};
+
+pub use fold::{Clock, Edge, OpRecord, SUPERSEDES, State};
+pub use line::{By, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
+
+use crate::clock::{Hour, Timestamp};
+use crate::config::Config;
+use crate::decay::Trace;
+use crate::id::MemoryId;
+use crate::kinds::{Kind, Level};
+
+/// The scope of what holds everywhere.
+pub const GLOBAL_SCOPE: &str = "global";
+
+/// How a memory stands. Being promoted is not a status: it is having a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It is recalled.
+    Active,
+    /// Its strength ebbed away: hidden, listed, restorable.
+    Faded,
+    /// A newer memory took its place.
+    Superseded,
+    /// Someone asked to forget it.
+    Forgotten,
+}
+
+impl Status {
+    /// The word used everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Active => "active",
+            Status::Faded => "faded",
+            Status::Superseded => "superseded",
+            Status::Forgotten => "forgotten",
+        }
+    }
+}
+
+/// The note that a promoted memory has in the vault.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoteRef {
+    /// Path from the vault's root, with `/`.
+    pub path: String,
+    /// Hash of its bytes as last seen.
+    pub hash: String,
+    /// What stood in its frontmatter then.
+    pub wrote: Option<Wrote>,
+    /// Whether it was missing when last looked for.
+    pub is_gone: bool,
+}
+
+/// A supersession: which memory took this one's place, and when it was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Superseded {
+    /// The newer memory.
+    pub by: MemoryId,
+    /// When it was said.
+    pub at: Timestamp,
+}
+
+/// How often a memory was used. Hours, contexts and counts unite; nothing here depends on the order of arrival.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// Hours in which it was used, ascending.
+    pub hours: Vec<Hour>,
+    /// Counted uses beyond the newest 512 hours, per replica.
+    pub older: Vec<(u32, u32)>,
+    /// Raw mentions, per replica.
+    pub mentions: Vec<(u32, u32)>,
+    /// Projects and tag sets in which it was used, ascending.
+    pub contexts: Vec<String>,
+}
+
+impl Uses {
+    /// Counted uses: a burst within one hour is one.
+    pub fn counted(&self) -> u32 {
+        self.hours.len() as u32 + self.older_count()
+    }
+
+    /// Counted uses that are no longer known by hour.
+    pub fn older_count(&self) -> u32 {
+        self.older.iter().map(|(_, count)| *count).sum()
+    }
+
+    /// Raw mentions over all machines.
+    pub fn mentioned(&self) -> u32 {
+        self.mentions.iter().map(|(_, count)| *count).sum()
+    }
+}
+
+/// One memory, as folded from the journal.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Memory {
+    /// Its identity.
+    pub id: MemoryId,
+    /// What is remembered.
+    pub text: String,
+    /// A title, where it has one.
+    pub title: Option<String>,
+    /// Its kind.
+    pub kind: Kind,
+    /// How general it is.
+    pub level: Level,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// Who and what it is about.
+    pub entities: Vec<String>,
+    /// Other words under which someone might look for it.
+    pub keywords: Vec<String>,
+    /// Project it belongs to; `None`: global.
+    pub scope: Option<String>,
+    /// When the event took place.
+    pub happened: Option<Timestamp>,
+    /// Until when it holds.
+    pub valid_until: Option<Timestamp>,
+    /// Strength that was set, 0 to 2; `None`: its kind's.
+    pub strength: Option<f64>,
+    /// Whether it never fades.
+    pub is_pinned: bool,
+    /// Whether it may be promoted, where a person said so.
+    pub trust: Option<bool>,
+    /// When it was first told.
+    pub created: Timestamp,
+    /// Where it comes from, earliest first known.
+    pub sources: Vec<Source>,
+    /// How often it was used.
+    pub uses: Uses,
+    /// Its note in the vault, once promoted.
+    pub note: Option<NoteRef>,
+    /// Where its note lies in the trash, once forgotten.
+    pub trash: Option<String>,
+    /// The memory that took its place.
+    pub superseded: Option<Superseded>,
+}
+
+impl Memory {
+    /// Whether it has a note that is there.
+    pub fn is_promoted(&self) -> bool {
+        self.note.as_ref().is_some_and(|note| !note.is_gone)
+    }
+
+    /// Whether it may be promoted without a person's word.
+    pub fn is_trusted(&self) -> bool {
+        self.trust.unwrap_or_else(|| self.sources.is_empty() || self.sources.iter().any(Source::is_trusted))
+    }
+
+    /// The name of its scope.
+    pub fn scope_name(&self) -> &str {
+        self.scope.as_deref().unwrap_or(GLOBAL_SCOPE)
+    }
+
+    /// When it is about: the event's time, else when it was told.
+    pub fn dated(&self) -> Timestamp {
+        self.happened.unwrap_or(self.created)
+    }
+
+    /// What decay needs to know of it.
+    pub fn trace<'a>(&'a self, config: &Config) -> Trace<'a> {
+        let profile = config.kind_profile(self.kind);
+        Trace {
+            strength: self.strength.unwrap_or(profile.strength),
+            half_life_days: profile.half_life_days,
+            created: self.created,
+            hours: &self.uses.hours,
+            older_uses: self.uses.older_count(),
+        }
+    }
+
+    /// A line that tells the whole memory once more, so that no line of another machine can take it away.
+    pub fn whole_line(&self, op: Op, supersedes: Vec<MemoryId>) -> Line {
+        let list = |values: &Vec<String>| (!values.is_empty()).then(|| values.clone());
+        Line {
+            again: op == Op::Remember,
+            text: Some(self.text.clone()),
+            title: self.title.clone(),
+            kind: Some(self.kind),
+            level: (self.level != Level::default()).then_some(self.level),
+            tags: list(&self.tags),
+            entities: list(&self.entities),
+            keywords: list(&self.keywords),
+            scope: self.scope.clone(),
+            happened: self.happened,
+            valid_until: self.valid_until,
+            strength: self.strength,
+            pinned: self.is_pinned.then_some(true),
+            trusted: self.trust,
+            created: Some(self.created),
+            supersedes,
+            ..Line::about(op, self.id)
+        }
+    }
+
+    /// Active, faded or superseded, at `now`.
+    pub fn status(&self, config: &Config, now: Timestamp) -> Status {
+        if self.superseded.is_some() || self.valid_until.is_some_and(|until| until <= now) {
+            Status::Superseded
+        } else if self.is_kept_by_rule(now) || !self.trace(config).has_faded(&config.decay, now) {
+            Status::Active
+        } else {
+            Status::Faded
+        }
+    }
+
+    /// Whether it cannot fade at `now`: pinned, promoted, or dated in the future.
+    pub fn is_kept_by_rule(&self, now: Timestamp) -> bool {
+        self.is_pinned || self.is_promoted() || self.happened.is_some_and(|at| at > now)
+    }
+}
