@@ -1,0 +1,201 @@
+//! Forget and restore: a tombstone hides at once, the note moves to the vault's trash, and both can be undone.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::promote::{stem, subject};
+use super::{Engine, lenient};
+use crate::error::{Error, Result};
+use crate::git::{Change, Kind as ChangeKind};
+use crate::id::content_hash;
+use crate::memory::{By, Line, Memory, Op, Status};
+use crate::vault::TRASH;
+
+/// A request to forget.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct ForgetRequest {
+    /// Ids, or unique prefixes of 4 characters or more.
+    #[serde(deserialize_with = "lenient::list")]
+    pub ids: Vec<String>,
+}
+
+/// What was forgotten.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForgetAnswer {
+    /// Ids of forgotten memories.
+    pub forgotten: Vec<String>,
+    /// How to undo it, and until when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+    /// Ids that no memory has, or that fit several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_found: Vec<String>,
+    /// What could not be done to its note or committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// A request to bring memories back.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RestoreRequest {
+    /// Ids of forgotten or faded memories.
+    #[serde(deserialize_with = "lenient::list")]
+    pub ids: Vec<String>,
+}
+
+/// A memory that is back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Restored {
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// Its note, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// From what it came back: forgotten or faded.
+    pub was: String,
+}
+
+/// What was brought back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RestoreAnswer {
+    /// Memories that are back.
+    pub restored: Vec<Restored>,
+    /// Ids that are neither forgotten nor faded, or not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_found: Vec<String>,
+    /// What could not be committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+impl Engine {
+    /// Forgets memories: from this instant they are in no answer. Undone by [`Engine::restore`] for
+    /// `[forget] keep_days`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for no ids; [`Error::Busy`], [`Error::Io`] where nothing was forgotten. Unknown ids are no
+    /// error.
+    pub fn forget(&self, request: &ForgetRequest) -> Result<ForgetAnswer> {
+        let now = self.clock.now();
+        if request.ids.is_empty() {
+            return Err(Error::invalid("ids", "there are none", "give the ids that `recall` returned"));
+        }
+        self.reconcile(now)?;
+        let (forgotten, not_found, notes) = self.write(now, |draft| {
+            let store = draft.store();
+            let (mut lines, mut forgotten, mut not_found, mut notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            for text in &request.ids {
+                let Ok(memory) = Self::resolve_existing(&store.state, text) else {
+                    not_found.push(text.clone());
+                    continue;
+                };
+                if forgotten.contains(&memory.id) {
+                    continue;
+                }
+                let note = memory.note.as_ref().filter(|note| !note.is_gone);
+                lines.push(Line {
+                    hash: note.map(|note| note.hash.clone()),
+                    path: note.map(|note| format!("{TRASH}/{}", note.path)),
+                    ..Line::about(Op::Forget, memory.id)
+                });
+                notes.extend(note.map(|note| note.path.clone()));
+                forgotten.push(memory.id);
+            }
+            Ok((lines, (forgotten, not_found, notes)))
+        })?;
+        let (mut changes, mut troubles) = (Vec::new(), Vec::new());
+        for path in &notes {
+            match self.vault.trash(path) {
+                Ok(_) => changes.push(Change { path: path.clone(), kind: ChangeKind::Remove }),
+                Err(error) => troubles.push(error.to_string()),
+            }
+        }
+        let ids: Vec<String> = forgotten.iter().map(ToString::to_string).collect();
+        let titles: Vec<&str> = notes.iter().map(|path| stem(path)).collect();
+        let (_, notice) = self.commit(&changes, &subject("Forget", &titles), &ids, now)?;
+        troubles.extend(notice);
+        let undo = (!ids.is_empty()).then(|| {
+            format!("`ebbmark restore {}` brings it back within {} days", ids.join(" "), self.config.forget.keep_days)
+        });
+        let notice = (!troubles.is_empty()).then(|| troubles.join("; "));
+        Ok(ForgetAnswer { forgotten: ids, undo, not_found, notice })
+    }
+
+    /// Brings forgotten memories back, with their notes, and counts a use of faded ones so that they are recalled
+    /// again.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for no ids; [`Error::Busy`], [`Error::Io`]. Ids that need no restoring are no error.
+    pub fn restore(&self, request: &RestoreRequest) -> Result<RestoreAnswer> {
+        let now = self.clock.now();
+        if request.ids.is_empty() {
+            return Err(Error::invalid("ids", "there are none", "`ebbmark faded` lists what has faded"));
+        }
+        let mut changes = Vec::new();
+        let (restored, not_found) = self.write(now, |draft| {
+            let (mut lines, mut restored, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
+            for text in &request.ids {
+                let store = draft.store();
+                let id = Self::resolve(&store.state, text).ok();
+                if let Some(memory) = id.and_then(|id| store.state.forgotten(id)) {
+                    let memory = memory.clone();
+                    lines.push(memory.whole_line(Op::Restore, store.state.said_to_supersede(memory.id)));
+                    drop(store);
+                    let note = self.restore_note(&memory, &mut lines)?;
+                    changes.extend(note.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }));
+                    restored.push(Restored {
+                        id: memory.id.to_string(),
+                        text: memory.text,
+                        note,
+                        was: "forgotten".into(),
+                    });
+                } else if let Some(memory) = id
+                    .and_then(|id| store.state.get(id))
+                    .filter(|memory| memory.status(&self.config, now) == Status::Faded)
+                {
+                    lines.push(Line {
+                        how: Some("restored".into()),
+                        hours: vec![now.hour()],
+                        mentions: store.state.mentions_of(memory.id, draft.replica) + 1,
+                        ..Line::about(Op::Use, memory.id)
+                    });
+                    let was = "faded".into();
+                    restored.push(Restored { id: memory.id.to_string(), text: memory.text.clone(), note: None, was });
+                } else {
+                    not_found.push(text.clone());
+                }
+            }
+            Ok((lines, (restored, not_found)))
+        })?;
+        let ids: Vec<String> = restored.iter().map(|restored| restored.id.clone()).collect();
+        let titles: Vec<&str> = changes.iter().map(|change| stem(&change.path)).collect();
+        let (_, notice) = self.commit(&changes, &subject("Restore", &titles), &ids, now)?;
+        Ok(RestoreAnswer { restored, not_found, notice })
+    }
+
+    /// Moves a note back from the trash; where it is not there any more, writes it anew.
+    fn restore_note(&self, memory: &Memory, lines: &mut Vec<Line>) -> Result<Option<String>> {
+        let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok(None) };
+        let lies_there = self.vault.read(&note.path).is_ok_and(|text| content_hash(text.as_bytes()) == note.hash);
+        if lies_there {
+            // The crash came between the tombstone and the move.
+            return Ok(Some(note.path.clone()));
+        }
+        let Some(trashed) = self.vault.find_in_trash(memory.id)? else {
+            self.make_vault(self.clock.now())?;
+            return self.add_note(memory, lines).map(Some);
+        };
+        let path = self.vault.untrash(&trashed, &note.path)?;
+        let text = self.vault.read(&path)?;
+        lines.push(Line {
+            path: Some(path.clone()),
+            hash: Some(content_hash(text.as_bytes())),
+            by: Some(By::Ebbmark),
+            wrote: note.wrote,
+            ..Line::about(Op::Note, memory.id)
+        });
+        Ok(Some(path))
+    }
+}

@@ -1,0 +1,378 @@
+//! Inspect: how memory stands, without changing anything.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::remember::round;
+use super::{Engine, lenient};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::git::Git;
+use crate::memory::{Memory, Status};
+
+/// Days after which an unused promoted memory counts as dead knowledge.
+const DEAD_AFTER_DAYS: f64 = 30.0;
+
+/// What to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// Every degraded state and what to do.
+    Health,
+    /// Counts.
+    #[default]
+    Stats,
+    /// What is known, by kind, strongest first.
+    Overview,
+    /// What has faded, and why.
+    Faded,
+}
+
+/// A request to inspect.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct InspectRequest {
+    /// health, stats, overview or faded; stats if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub view: Option<View>,
+    /// Entries of a list, 50 if absent.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    pub limit: Option<u32>,
+}
+
+/// Something that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// `warning` or `error`.
+    pub level: String,
+    /// What.
+    pub what: String,
+    /// What to do.
+    pub next: String,
+}
+
+/// How the home and vault are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Health {
+    /// Whether nothing was found.
+    pub ok: bool,
+    /// What was found.
+    pub findings: Vec<Finding>,
+}
+
+/// Counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stats {
+    /// Memories that are recalled.
+    pub active: u64,
+    /// Of these, on their way out.
+    pub fading: u64,
+    /// Hidden because their strength ebbed away.
+    pub faded: u64,
+    /// Replaced by newer ones, or past their date.
+    pub superseded: u64,
+    /// Forgotten and still restorable.
+    pub forgotten: u64,
+    /// With a note in the vault.
+    pub promoted: u64,
+    /// Short-term memories for each promoted one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression_pressure: Option<f64>,
+    /// Promoted and unused for 30 days.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dead_knowledge: Vec<String>,
+    /// Active memories by kind.
+    pub kinds: BTreeMap<String, u64>,
+    /// Lines in all journals.
+    pub journal_lines: u64,
+    /// Bytes in all journals.
+    pub journal_bytes: u64,
+    /// Memories that the index does not hold yet: they are searched all the same.
+    pub not_indexed: u64,
+}
+
+/// A faded memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FadedMemory {
+    /// Its id.
+    pub id: String,
+    /// Its text, shortened.
+    pub text: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its score now.
+    pub score: f64,
+    /// Since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub since: Option<Timestamp>,
+    /// Why.
+    pub why: String,
+}
+
+/// What has faded, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FadedAnswer {
+    /// How many in all.
+    pub total: u64,
+    /// The newest ones.
+    pub faded: Vec<FadedMemory>,
+}
+
+/// Memories of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OverviewKind {
+    /// The kind.
+    pub kind: String,
+    /// How many are active.
+    pub count: u64,
+    /// The strongest, as `id text`.
+    pub strongest: Vec<String>,
+}
+
+/// What an inspection shows; which field is there depends on the view.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct InspectAnswer {
+    /// View `health`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<Health>,
+    /// View `stats`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Stats>,
+    /// View `overview`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overview: Option<Vec<OverviewKind>>,
+    /// View `faded`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub faded: Option<FadedAnswer>,
+}
+
+/// Where everything is, and whether it is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Where {
+    /// The home.
+    pub home: PathBuf,
+    /// Journal files of all machines.
+    pub journals: Vec<PathBuf>,
+    /// This machine's replica id, once it has written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replica: Option<String>,
+    /// The vault.
+    pub vault: PathBuf,
+    /// Whether the vault is laid out.
+    pub vault_exists: bool,
+    /// The configuration file.
+    pub config: PathBuf,
+    /// The derived index: safe to delete.
+    pub cache: PathBuf,
+    /// git in the vault: the branch, or why there is none.
+    pub git: String,
+    /// Keys of the configuration that are not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Engine {
+    /// Looks at memory. Never counts as use.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the journal cannot be read.
+    pub fn inspect(&self, request: &InspectRequest) -> Result<InspectAnswer> {
+        let now = self.clock.now();
+        self.refresh_at(now)?;
+        let limit = request.limit.unwrap_or(50).clamp(1, 1000) as usize;
+        let mut answer = InspectAnswer::default();
+        match request.view.unwrap_or_default() {
+            View::Health => answer.health = Some(self.health()),
+            View::Stats => answer.stats = Some(self.stats(now)),
+            View::Overview => answer.overview = Some(self.overview(now, limit)),
+            View::Faded => answer.faded = Some(self.faded(now, limit)),
+        }
+        Ok(answer)
+    }
+
+    fn stats(&self, now: Timestamp) -> Stats {
+        let files = self.journal.files();
+        let store = self.store();
+        let (mut active, mut fading, mut faded, mut superseded, mut promoted) = (0, 0, 0, 0, 0);
+        let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+        let mut dead: Vec<&Memory> = Vec::new();
+        for memory in store.state.memories() {
+            let trace = memory.trace(&self.config);
+            match memory.status(&self.config, now) {
+                Status::Active => {
+                    active += 1;
+                    *kinds.entry(memory.kind.as_str().into()).or_default() += 1;
+                    if !memory.is_kept_by_rule(now) && trace.is_fading(&self.config.decay, now) {
+                        fading += 1;
+                    }
+                }
+                Status::Faded => faded += 1,
+                Status::Superseded | Status::Forgotten => superseded += 1,
+            }
+            if memory.is_promoted() {
+                promoted += 1;
+                if trace.idle_days(now) > DEAD_AFTER_DAYS {
+                    dead.push(memory);
+                }
+            }
+        }
+        dead.sort_by_key(|memory| (memory.created, memory.id));
+        let short_term = active - promoted.min(active);
+        Stats {
+            active,
+            fading,
+            faded,
+            superseded,
+            forgotten: store.state.all_forgotten().count() as u64,
+            promoted,
+            compression_pressure: (promoted > 0).then(|| round(short_term as f64 / promoted as f64)),
+            dead_knowledge: dead
+                .iter()
+                .take(20)
+                .map(|memory| format!("{} {}", memory.id, super::say::short(&memory.text)))
+                .collect(),
+            kinds,
+            journal_lines: files.iter().map(|file| file.lines).sum(),
+            journal_bytes: files.iter().map(|file| file.bytes).sum(),
+            not_indexed: store.without_document() as u64,
+        }
+    }
+
+    pub(super) fn faded_count(&self, now: Timestamp) -> u64 {
+        let store = self.store();
+        store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Faded).count() as u64
+    }
+
+    fn faded(&self, now: Timestamp, limit: usize) -> FadedAnswer {
+        let store = self.store();
+        let is_faded = |memory: &&Memory| memory.status(&self.config, now) == Status::Faded;
+        let mut faded: Vec<FadedMemory> = store
+            .state
+            .memories()
+            .filter(is_faded)
+            .map(|memory| {
+                let trace = memory.trace(&self.config);
+                let why = format!(
+                    "{} of strength {}, used {} times, last {} days ago: its score is below {}",
+                    memory.kind,
+                    round(trace.strength),
+                    trace.uses(),
+                    trace.idle_days(now).round(),
+                    self.config.decay.fade_below
+                );
+                FadedMemory {
+                    id: memory.id.to_string(),
+                    text: super::say::short(&memory.text),
+                    kind: memory.kind.as_str().into(),
+                    score: round(trace.score(&self.config.decay, now)),
+                    since: trace.fades_at(&self.config.decay),
+                    why,
+                }
+            })
+            .collect();
+        faded.sort_by(|a, b| b.since.cmp(&a.since).then(a.id.cmp(&b.id)));
+        let total = faded.len() as u64;
+        faded.truncate(limit);
+        FadedAnswer { total, faded }
+    }
+
+    fn overview(&self, now: Timestamp, limit: usize) -> Vec<OverviewKind> {
+        let store = self.store();
+        let mut by_kind: BTreeMap<&str, Vec<(f64, &Memory)>> = BTreeMap::new();
+        let active = store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Active);
+        for memory in active {
+            let score = memory.trace(&self.config).score(&self.config.decay, now);
+            by_kind.entry(memory.kind.as_str()).or_default().push((score, memory));
+        }
+        let each = (limit / by_kind.len().max(1)).max(1);
+        by_kind
+            .into_iter()
+            .map(|(kind, mut memories)| {
+                memories.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.id.cmp(&b.1.id)));
+                let strongest = memories.iter().take(each);
+                let strongest =
+                    strongest.map(|(_, memory)| format!("{} {}", memory.id, super::say::short(&memory.text)));
+                OverviewKind { kind: kind.into(), count: memories.len() as u64, strongest: strongest.collect() }
+            })
+            .collect()
+    }
+
+    fn health(&self) -> Health {
+        let mut findings: Vec<Finding> = Vec::new();
+        let mut find = |level: &str, what: String, next: &str| {
+            findings.push(Finding { level: level.into(), what, next: next.into() });
+        };
+        for bad in self.journal.bad_lines() {
+            let what = format!("{} line {} (byte {}): {}", bad.path.display(), bad.line, bad.offset, bad.why);
+            find("error", what, "it is skipped and kept; `ebbmark compact` moves it to the quarantine folder");
+        }
+        let ahead = self.journal.lines_from_the_future();
+        if ahead > 0 {
+            find(
+                "warning",
+                format!("{ahead} journal lines are dated more than a day ahead"),
+                "check the clocks of your machines",
+            );
+        }
+        if let Some(trouble) = self.notice() {
+            find("warning", trouble, "delete the cache folder that `ebbmark where` shows");
+        }
+        for warning in &self.warnings {
+            find("warning", warning.clone(), "correct or remove that key");
+        }
+        if self.vault.exists()
+            && self.config.git.mode == crate::config::GitMode::Auto
+            && let Err(no_git) = Git::open(self.vault.root())
+        {
+            find("warning", format!("the vault has no git: {no_git}"), &no_git.hint());
+        }
+        Health { ok: findings.is_empty(), findings }
+    }
+
+    /// Where everything is. Reads the journal, writes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the journal cannot be read.
+    pub fn whereabouts(&self) -> Result<Where> {
+        self.refresh()?;
+        let git = if self.config.git.mode == crate::config::GitMode::Off {
+            "off in config.toml".to_owned()
+        } else if !self.vault.exists() {
+            "comes with the vault".to_owned()
+        } else {
+            match Git::open(self.vault.root()) {
+                Err(no_git) => no_git.to_string(),
+                Ok(git) => match git.branch() {
+                    Ok(Some(branch)) => format!("branch {branch}"),
+                    Ok(None) => "no branch is checked out: nothing is committed".to_owned(),
+                    Err(error) => error.to_string(),
+                },
+            }
+        };
+        Ok(Where {
+            home: self.home.clone(),
+            journals: self.journal.files().into_iter().map(|file| file.path).collect(),
+            replica: self.journal.replica()?,
+            vault: self.vault.root().to_owned(),
+            vault_exists: self.vault.exists(),
+            config: self.home.join("config.toml"),
+            cache: self.cache(),
+            git,
+            warnings: self.warnings.clone(),
+        })
+    }
+}
+
+impl std::str::FromStr for View {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|_| {
+            Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview or faded")
+        })
+    }
+}

@@ -1,0 +1,368 @@
+//! The one door: every request goes through an [`Engine`], and only here writes are put in order.
+//!
+//! Each call asks the clock once, reads what other processes appended, and works on what it then knows. Reads take
+//! the store's lock for as long as they compute (a millisecond or two) and never wait for the disk; writes hold the
+//! home's lock from their last look at the journal until their lines are on disk.
+
+mod forget;
+mod history;
+mod inspect;
+mod lenient;
+mod open;
+mod promote;
+mod recall;
+mod reconcile;
+mod reinforce;
+mod remember;
+mod revise;
+pub mod say;
+mod setup;
+mod store;
+mod tidy;
+mod upkeep;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+use jiff::tz::TimeZone;
+
+pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
+pub use history::HistoryEntry;
+pub use inspect::{
+    FadedAnswer, FadedMemory, Finding, Health, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where,
+};
+pub use open::{OpenAnswer, OpenRequest, Opened, PromotionState, Relation};
+pub use promote::{Candidate, PromoteAnswer, PromoteRequest, Promoted, Skipped};
+pub use recall::{Hit, Previous, RecallAnswer, RecallRequest, Why};
+pub use reinforce::{ReinforceAnswer, ReinforceRequest, Reinforced};
+pub use remember::{
+    NewMemory, Outcome, RedactedReport, RememberAnswer, RememberRequest, Remembered, Similar, SourceInput,
+};
+pub use revise::{ReviseAnswer, ReviseRequest};
+pub use setup::{InitAnswer, InitRequest};
+pub use tidy::{CompactAnswer, TidyAnswer, TidyRequest};
+pub use upkeep::Upkeep;
+
+use crate::clock::{Clock, Timestamp};
+use crate::config::{Config, GitMode};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::git::{self, Git};
+use crate::id::{MemoryId, Randomness, normal_prefix};
+use crate::index::Index;
+use crate::journal::{Change, Identity, Journal, Told};
+use crate::lexical::Scorer;
+use crate::memory::{Line, Memory, State};
+use crate::vault::Vault;
+use crate::words;
+use reinforce::PendingUse;
+use store::Store;
+
+/// What an engine is told when it is opened: everything that a library must not find out by itself.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The home: journal, configuration and cache.
+    pub home: PathBuf,
+    /// The vault, where it was named; else the configuration's, else the one beside the home.
+    pub vault: Option<PathBuf>,
+    /// The vault of the default home.
+    pub default_vault: PathBuf,
+    /// A hash of what identifies this machine.
+    pub machine: String,
+    /// The replica id to use whatever the home says.
+    pub replica: Option<String>,
+    /// Where "now" comes from.
+    pub clock: Clock,
+    /// Where ids come from.
+    pub randomness: Randomness,
+    /// The system's time zone.
+    pub time_zone: TimeZone,
+}
+
+/// A home and its vault, opened.
+pub struct Engine {
+    home: PathBuf,
+    config: Config,
+    warnings: Vec<String>,
+    clock: Clock,
+    randomness: Randomness,
+    time_zone: TimeZone,
+    journal: Journal,
+    vault: Vault,
+    store: RwLock<Store>,
+    index: Mutex<IndexState>,
+    scorers: Mutex<Vec<Scorer>>,
+    pending_uses: Mutex<Vec<PendingUse>>,
+    seen_notes: Mutex<reconcile::SeenNotes>,
+}
+
+/// The index as far as this process uses it.
+#[derive(Default)]
+struct IndexState {
+    index: Option<Index>,
+    was_opened: bool,
+    /// Why recall goes on without it.
+    trouble: Option<String>,
+}
+
+impl Engine {
+    /// Opens a home: reads `config.toml`, nothing else, and writes nothing. The journal is read at the first call.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a configuration that cannot be read and for a vault inside the home or the reverse;
+    /// [`Error::Io`] where the home is a file.
+    pub fn open(options: Options) -> Result<Engine> {
+        let Options { home, vault, default_vault, machine, replica, clock, randomness, time_zone } = options;
+        if home.is_file() {
+            let source = std::io::Error::from(std::io::ErrorKind::NotADirectory);
+            return Err(Error::Io { action: "use as home", path: home, source });
+        }
+        let text = files::read_if_there(&home.join("config.toml"))?.unwrap_or_default();
+        let text = String::from_utf8(text).map_err(|_| {
+            Error::invalid("config.toml", "is not UTF-8", "save it as UTF-8; nothing was read or written")
+        })?;
+        let (config, warnings) = Config::read(&text)?;
+        let vault = vault.or_else(|| config.vault_path.clone()).unwrap_or(default_vault);
+        refuse_nesting(&home, &vault)?;
+        let time_zone = match &config.time_zone {
+            None => time_zone,
+            Some(name) => TimeZone::get(name).map_err(|_| {
+                Error::invalid(
+                    "config.toml: time_zone",
+                    format!("`{name}` is not known"),
+                    "write one like Europe/Berlin",
+                )
+            })?,
+        };
+        let identity = Identity { machine, replica, randomness: randomness.clone() };
+        Ok(Engine {
+            journal: Journal::new(&home, identity),
+            vault: Vault::open(&vault),
+            home,
+            config,
+            warnings,
+            clock,
+            randomness,
+            time_zone,
+            store: RwLock::default(),
+            index: Mutex::default(),
+            scorers: Mutex::default(),
+            pending_uses: Mutex::default(),
+            seen_notes: Mutex::default(),
+        })
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What in `config.toml` was not understood.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The vault's folder.
+    pub fn vault_root(&self) -> &Path {
+        self.vault.root()
+    }
+
+    fn store(&self) -> RwLockReadGuard<'_, Store> {
+        self.store.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn index(&self) -> MutexGuard<'_, IndexState> {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what this and other processes appended since the last call. Microseconds where nothing is new.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the journal cannot be read.
+    pub fn refresh(&self) -> Result<()> {
+        self.refresh_at(self.clock.now())
+    }
+
+    fn refresh_at(&self, now: Timestamp) -> Result<()> {
+        let mut reading = self.journal.reading();
+        match reading.look()? {
+            Change::None => {}
+            Change::Added => {
+                let mut lines: Vec<Told> = Vec::new();
+                reading.read(now, |told| lines.push(told))?;
+                self.store.write().unwrap_or_else(PoisonError::into_inner).apply(lines);
+            }
+            Change::Replaced => {
+                let mut state = State::default();
+                reading.read_all(now, |told| {
+                    state.apply(told.line, &told.replica, told.number, told.crc);
+                })?;
+                state.settle();
+                let store = self.store_of(state);
+                *self.store.write().unwrap_or_else(PoisonError::into_inner) = store;
+            }
+        }
+        self.follow_index();
+        Ok(())
+    }
+
+    /// A fresh store, with the index where there is one that can be used.
+    fn store_of(&self, state: State) -> Store {
+        let mut index = self.index();
+        if !index.was_opened {
+            index.was_opened = true;
+            match Index::open(&self.cache(), words::ANALYZER_VERSION) {
+                Ok(opened) => index.index = opened,
+                Err(error) => index.trouble = Some(error.to_string()),
+            }
+        }
+        let (store, trouble) = Store::new(state, index.index.as_ref());
+        if let Some(error) = trouble {
+            index.trouble = Some(error.to_string());
+            index.index = None;
+        }
+        store
+    }
+
+    /// Takes over what another process committed to the index. Not while this process is committing.
+    fn follow_index(&self) {
+        let Ok(mut state) = self.index.try_lock() else { return };
+        let Some(index) = state.index.as_mut().filter(|index| index.is_changed()) else { return };
+        let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        let followed = index.reload().and_then(|()| store.rejoin(index));
+        if let Err(error) = followed {
+            state.trouble = Some(error.to_string());
+            state.index = None;
+            store.leave_index();
+        }
+    }
+
+    /// Goes on without an index that turned out to be damaged.
+    fn leave_index(&self, error: &Error) {
+        let mut state = self.index();
+        state.trouble = Some(error.to_string());
+        state.index = None;
+        self.store.write().unwrap_or_else(PoisonError::into_inner).leave_index();
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.home.join("cache")
+    }
+
+    /// Writes the lines that `decide` answers with, as one durable append. `decide` sees everything that was
+    /// acknowledged before, by any process of this home.
+    fn write<T>(&self, now: Timestamp, decide: impl FnOnce(&Draft<'_>) -> Result<(Vec<Line>, T)>) -> Result<T> {
+        let mut guard = self.journal.lock()?;
+        self.refresh_at(now)?;
+        let uses = self.take_pending_uses();
+        let (lines, answer) = {
+            let draft = Draft { engine: self, replica: guard.replica(), number: guard.next_number(), now };
+            let (mut lines, answer) = decide(&draft)?;
+            if !lines.is_empty() {
+                lines.extend(self.use_lines(&uses, guard.replica(), &lines));
+            }
+            (lines, answer)
+        };
+        if lines.is_empty() {
+            self.put_back_uses(uses);
+            return Ok(answer);
+        }
+        // No lock on the store is held while the journal is written.
+        let newest: HashMap<MemoryId, i64> = {
+            let store = self.store();
+            lines.iter().filter_map(|line| Some((line.id?, store.state.newest_order(line.id?)?))).collect()
+        };
+        guard.append(lines, now, |id| newest.get(&id).copied())?;
+        self.refresh_at(now)?;
+        Ok(answer)
+    }
+
+    /// Finds the memory that an id or unique prefix means, forgotten ones included.
+    fn resolve(state: &State, text: &str) -> Result<MemoryId> {
+        let prefix = normal_prefix(text)?;
+        if prefix.len() == MemoryId::LENGTH {
+            return prefix.parse();
+        }
+        match state.ids_with_prefix(&prefix)[..] {
+            [] => Err(Error::no_memory(text)),
+            [id] => Ok(id),
+            ref ids => Err(Error::Ambiguous {
+                prefix: text.to_owned(),
+                candidates: ids.iter().take(8).map(ToString::to_string).collect(),
+            }),
+        }
+    }
+
+    /// As [`Engine::resolve`], for a memory that exists.
+    fn resolve_existing<'a>(state: &'a State, text: &str) -> Result<&'a Memory> {
+        let id = Self::resolve(state, text)?;
+        state.get(id).ok_or_else(|| Error::no_memory(text))
+    }
+
+    /// The repository of the vault, if there is one and git is wanted.
+    fn git(&self) -> Option<Git> {
+        if self.config.git.mode == GitMode::Off || !self.vault.exists() {
+            return None;
+        }
+        Git::open(self.vault.root()).ok()
+    }
+
+    fn author(&self) -> git::Author {
+        let (name, email) = self.config.git.author_parts();
+        git::Author { name, email }
+    }
+
+    fn date(&self, at: Timestamp) -> String {
+        at.date(&self.time_zone)
+    }
+}
+
+/// What a write may look at while it decides.
+struct Draft<'a> {
+    engine: &'a Engine,
+    replica: &'a str,
+    /// Number of the next line.
+    number: u64,
+    now: Timestamp,
+}
+
+impl Draft<'_> {
+    fn store(&self) -> RwLockReadGuard<'_, Store> {
+        self.engine.store()
+    }
+
+    /// A new id for the `place`-th memory of this write.
+    fn new_id(&self, state: &State, place: usize) -> Result<MemoryId> {
+        for attempt in 0u32.. {
+            let salt = format!("{}\n{}\n{place}\n{attempt}", self.replica, self.number);
+            let id = self.engine.randomness.memory_id(&salt)?;
+            if state.newest_order(id).is_none() {
+                return Ok(id);
+            }
+        }
+        Err(Error::Internal("no free id among four billion".into()))
+    }
+}
+
+/// A vault inside the home would be read as cache, a home inside the vault would be shown as notes.
+fn refuse_nesting(home: &Path, vault: &Path) -> Result<()> {
+    let real = |path: &Path| {
+        std::fs::canonicalize(path).unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+    };
+    let (home, vault) = (real(home), real(vault));
+    let why = if home == vault {
+        "is also the home"
+    } else if vault.starts_with(&home) {
+        "lies inside the home"
+    } else if home.starts_with(&vault) {
+        "contains the home"
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(
+        format!("vault {}", vault.display()),
+        format!("{why} {}", home.display()),
+        "choose two separate folders with --home and --vault",
+    ))
+}

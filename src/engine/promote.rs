@@ -1,0 +1,379 @@
+//! Promote: what has proved itself becomes a note in the vault, then a line in the journal, then a commit.
+//!
+//! In that order, so that a crash leaves nothing half: a note without its line is found and finished by the next
+//! reconcile, a line without its commit by the next tidy.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::open::PromotionState;
+use super::{Engine, lenient};
+use crate::clock::Timestamp;
+use crate::config::GitMode;
+use crate::error::Result;
+use crate::git::{Change, Git, Kind as ChangeKind, Message, NoGit, Outcome};
+use crate::id::content_hash;
+use crate::memory::{By, Line, Memory, Op, Source, Status, Who, Wrote};
+use crate::note::{self, NewNote, Note, Value, frontmatter, name};
+use crate::redact::redact;
+
+/// Trailer that names the memories of a commit.
+pub(super) const TRAILER: &str = "Ebbmark-Memory";
+/// Titles that a commit subject names one by one.
+const MAX_NAMED: usize = 3;
+
+/// A request to promote.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PromoteRequest {
+    /// Promote these, whatever their age. Absent: everything that has proved itself.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub ids: Vec<String>,
+    /// Only say what would be promoted.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub dry_run: Option<bool>,
+    /// Also untrusted ones; only if a person said so.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub force: Option<bool>,
+    /// Also pin them.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub pin: Option<bool>,
+}
+
+/// A memory that has a note now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Promoted {
+    /// Its id.
+    pub id: String,
+    /// Its note, from the vault's root.
+    pub note: String,
+    /// The git commit; absent without git.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Why it was promoted.
+    pub why: String,
+}
+
+/// A memory that would be promoted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Candidate {
+    /// Its id.
+    pub id: String,
+    /// Its text, shortened.
+    pub text: String,
+    /// Why it qualifies.
+    pub why: String,
+}
+
+/// A memory that was asked for and not promoted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// Its id, as given.
+    pub id: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// What was promoted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PromoteAnswer {
+    /// Memories that have a note now.
+    pub promoted: Vec<Promoted>,
+    /// What would be promoted (`dry_run`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+    /// What was not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
+    /// Why there is no commit, where git was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// The file name of a note without its ending.
+pub(super) fn stem(path: &str) -> &str {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    name.strip_suffix(".md").unwrap_or(name)
+}
+
+impl Engine {
+    /// Promotes memories. On return their notes and lines are on disk, committed where there is git.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Busy`]; what was promoted before stays promoted. Memories that cannot be promoted
+    /// are no error: they are in `skipped`.
+    pub fn promote(&self, request: &PromoteRequest) -> Result<PromoteAnswer> {
+        let now = self.clock.now();
+        self.refresh_at(now)?;
+        let (chosen, mut skipped) = self.choose(request, now);
+        if request.dry_run.unwrap_or(false) || chosen.is_empty() {
+            let candidates = chosen.into_iter().map(|(memory, why)| Candidate {
+                id: memory.id.to_string(),
+                text: super::say::short(&memory.text),
+                why,
+            });
+            return Ok(PromoteAnswer { candidates: candidates.collect(), skipped, ..PromoteAnswer::default() });
+        }
+        let mut changes = self.ensure_vault(now)?;
+        let pin = request.pin.unwrap_or(false);
+        let mut promoted = self.write(now, |draft| {
+            let (mut lines, mut promoted) = (Vec::new(), Vec::new());
+            for (memory, why) in &chosen {
+                let current = draft.store().state.get(memory.id).cloned();
+                let Some(mut memory) = current.filter(|memory| !memory.is_promoted()) else {
+                    skipped.push(Skipped { id: memory.id.to_string(), why: "another process was faster".into() });
+                    continue;
+                };
+                if pin && !memory.is_pinned {
+                    memory.is_pinned = true;
+                    lines.push(Line { pinned: Some(true), ..Line::about(Op::Revise, memory.id) });
+                }
+                let path = self.add_note(&memory, &mut lines)?;
+                promoted.push(Promoted { id: memory.id.to_string(), note: path, commit: None, why: why.clone() });
+            }
+            Ok((lines, promoted))
+        })?;
+        changes.extend(promoted.iter().map(|promoted| Change { path: promoted.note.clone(), kind: ChangeKind::Write }));
+        let ids: Vec<String> = promoted.iter().map(|promoted| promoted.id.clone()).collect();
+        let titles: Vec<&str> = promoted.iter().map(|promoted| stem(&promoted.note)).collect();
+        let (commit, notice) = self.commit(&changes, &subject("Promote", &titles), &ids, now)?;
+        for promoted in &mut promoted {
+            promoted.commit.clone_from(&commit);
+        }
+        Ok(PromoteAnswer { promoted, candidates: Vec::new(), skipped, notice })
+    }
+
+    /// What a request is about, with the reason; and what it asked for in vain.
+    fn choose(&self, request: &PromoteRequest, now: Timestamp) -> (Vec<(Memory, String)>, Vec<Skipped>) {
+        let store = self.store();
+        let (mut chosen, mut skipped) = (Vec::new(), Vec::new());
+        for text in &request.ids {
+            match Self::resolve_existing(&store.state, text) {
+                Err(error) => skipped.push(Skipped { id: text.clone(), why: error.to_string() }),
+                Ok(memory) => match self.may_promote(memory, request.force.unwrap_or(false)) {
+                    Err(why) => skipped.push(Skipped { id: memory.id.to_string(), why }),
+                    Ok(()) => chosen.push((memory.clone(), "asked for".to_owned())),
+                },
+            }
+        }
+        if request.ids.is_empty() {
+            for memory in store.state.memories() {
+                if memory.note.is_some() || memory.status(&self.config, now) != Status::Active {
+                    continue;
+                }
+                let PromotionState { eligible, why } = self.promotion_state(memory, now);
+                if eligible {
+                    chosen.push((memory.clone(), why));
+                }
+            }
+            chosen.sort_by_key(|(memory, _)| (memory.created, memory.id));
+        }
+        chosen.dedup_by_key(|(memory, _)| memory.id);
+        (chosen, skipped)
+    }
+
+    fn may_promote(&self, memory: &Memory, force: bool) -> std::result::Result<(), String> {
+        if let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) {
+            return Err(format!("it has a note already: {}", note.path));
+        }
+        if let Some(superseded) = memory.superseded {
+            return Err(format!("{} took its place", superseded.by));
+        }
+        if !memory.is_trusted() && !force {
+            return Err("it came from a tool or the web; `force` promotes it if a person vouches for it".into());
+        }
+        Ok(())
+    }
+
+    /// Writes the note of a memory and adds the line that says so. Returns the note's path.
+    pub(super) fn add_note(&self, memory: &Memory, lines: &mut Vec<Line>) -> Result<String> {
+        let (title, text) = self.render_note(memory);
+        let (text, _) = redact(&text);
+        let path = self.vault.add(&title, memory.id, &text)?;
+        lines.push(Line {
+            path: Some(path.clone()),
+            hash: Some(content_hash(text.as_str().as_bytes())),
+            wrote: Some(self.wrote(memory)),
+            ..Line::about(Op::Promote, memory.id)
+        });
+        Ok(path)
+    }
+
+    /// The numbers of a memory that its note shows.
+    pub(super) fn wrote(&self, memory: &Memory) -> Wrote {
+        let strength = memory.trace(&self.config).strength;
+        Wrote { kind: memory.kind, strength: super::remember::round(strength), pinned: memory.is_pinned }
+    }
+
+    /// Title and text of a new note.
+    fn render_note(&self, memory: &Memory) -> (String, String) {
+        let trace = memory.trace(&self.config);
+        let title = memory.title.clone().unwrap_or_else(|| name::title_from(&memory.text));
+        let is_cut = name::file_stem(&title).cut;
+        let text = note::render(&NewNote {
+            id: memory.id,
+            title: (is_cut && memory.title.is_some()).then_some(title.as_str()),
+            kind: memory.kind.as_str(),
+            status: Status::Active.as_str(),
+            created: &self.date(memory.created),
+            last_used: &self.date(trace.last_used()),
+            uses: u64::from(trace.uses()),
+            strength: super::remember::round(trace.strength),
+            half_life_days: trace.half_life_days,
+            pinned: memory.is_pinned,
+            entities: &memory.entities,
+            source: &self.source_text(memory),
+            tags: &memory.tags,
+            aliases: &[],
+            text: &memory.text,
+        });
+        (title, text)
+    }
+
+    /// Where a memory comes from, for people: `Claude Desktop, 2026-11-29`.
+    fn source_text(&self, memory: &Memory) -> String {
+        let source = memory.sources.first().cloned().unwrap_or_default();
+        let Source { who, speaker, client, .. } = source;
+        let who = who.map(|who| match who {
+            Who::User => "user",
+            Who::Agent => "agent",
+            Who::Tool => "tool",
+            Who::Web => "web",
+            Who::Import => "import",
+            Who::Note => "note",
+        });
+        let from = client.or(speaker).or(who.map(str::to_owned)).unwrap_or_else(|| "Ebbmark".into());
+        format!("{from}, {}", self.date(memory.created))
+    }
+
+    /// Carries changed fields of a promoted memory into its note. Returns the line that says so, and what to commit.
+    pub(super) fn revise_note(&self, memory: &Memory, line: &Line) -> Result<(Option<Line>, Option<Change>)> {
+        let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok((None, None)) };
+        let old = self.vault.read(&note.path)?;
+        let mut text = old.clone();
+        let mut after = memory.clone();
+        if let Some(kind) = line.kind {
+            after.kind = kind;
+            text = frontmatter::set(&text, "kind", &Value::from(kind.as_str()))?;
+            let half_life_days = self.config.kind_profile(kind).half_life_days;
+            text = frontmatter::set(&text, "half_life_days", &number(half_life_days))?;
+        }
+        if let Some(strength) = line.strength {
+            after.strength = Some(strength);
+            text = frontmatter::set(&text, "strength", &number(super::remember::round(strength)))?;
+        }
+        if let Some(pinned) = line.pinned {
+            after.is_pinned = pinned;
+            text = frontmatter::set(&text, "pinned", &Value::from(pinned))?;
+        }
+        if let Some(title) = &line.title {
+            text = frontmatter::set(&text, "title", &Value::from(title.as_str()))?;
+        }
+        let is_cleared = |name: &str| line.clear.iter().any(|cleared| cleared == name);
+        if line.tags.is_some() || is_cleared("tags") {
+            let tags: Vec<Value> = line.tags.iter().flatten().map(|tag| Value::from(tag.as_str())).collect();
+            text = frontmatter::set(&text, "tags", &Value::from(tags))?;
+        }
+        if line.entities.is_some() || is_cleared("entities") {
+            after.entities = line.entities.clone().unwrap_or_default();
+            let links: Vec<Value> = after
+                .entities
+                .iter()
+                .map(|entity| Value::from(note::link::Link::to(entity, None).to_string()))
+                .collect();
+            text = frontmatter::set(&text, "entities", &Value::from(links))?;
+        }
+        if let Some(new) = &line.text {
+            text = Note::parse(&text).with_text(new, &after.entities)?;
+        }
+        if text == old {
+            return Ok((None, None));
+        }
+        self.vault.edit(&note.path, &content_hash(old.as_bytes()), &text)?;
+        let said = Line {
+            hash: Some(content_hash(text.as_bytes())),
+            by: Some(By::Ebbmark),
+            wrote: Some(self.wrote(&after)),
+            ..Line::about(Op::Note, memory.id)
+        };
+        Ok((Some(said), Some(Change { path: note.path.clone(), kind: ChangeKind::Write })))
+    }
+
+    /// Commits paths of the vault, if git is wanted and there. Returns the commit, or why there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the state file cannot be written. What git refuses is no error: memory goes on.
+    pub(super) fn commit(
+        &self,
+        changes: &[Change],
+        subject: &str,
+        ids: &[String],
+        now: Timestamp,
+    ) -> Result<(Option<String>, Option<String>)> {
+        if self.config.git.mode == GitMode::Off || changes.is_empty() {
+            return Ok((None, None));
+        }
+        let git = match Git::open(self.vault.root()) {
+            Ok(git) => git,
+            Err(no_git) => return Ok((None, Some(format!("not committed: {no_git}; {}", no_git.hint())))),
+        };
+        let trailers = ids.iter().map(|id| (TRAILER.to_owned(), id.clone())).collect();
+        let message = Message { subject: subject.to_owned(), trailers };
+        let branch = self.own_branch()?;
+        match git.commit(changes, &message, &self.author(), now, branch.as_deref()) {
+            Ok(Outcome::Committed { oid, branch, left }) => {
+                self.remember_branch(&branch)?;
+                let left: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
+                Ok((Some(oid), (!left.is_empty()).then(|| format!("not committed: {}", left.join("; ")))))
+            }
+            Ok(Outcome::Nothing { .. }) => Ok((None, None)),
+            Ok(Outcome::Skipped { why }) => Ok((None, Some(format!("not committed: {why}")))),
+            Err(error) => Ok((None, Some(format!("not committed: {error}")))),
+        }
+    }
+}
+
+/// A whole number is written without a fraction.
+pub(super) fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 1e15 { Value::from(value as i64) } else { Value::from(value) }
+}
+
+/// `Promote: A, B and 3 more`.
+pub(super) fn subject(what: &str, titles: &[&str]) -> String {
+    match titles {
+        [] => format!("{what} the vault"),
+        few if few.len() <= MAX_NAMED => format!("{what}: {}", few.join(", ")),
+        many => {
+            let named: Vec<&str> = many.iter().take(MAX_NAMED).copied().collect();
+            format!("{what} {} memories: {} …", many.len(), named.join(", "))
+        }
+    }
+}
+
+impl Engine {
+    /// Makes the vault at the first promotion, with its repository. Returns what is to be committed.
+    pub(super) fn ensure_vault(&self, now: Timestamp) -> Result<Vec<Change>> {
+        if self.vault.exists() {
+            return Ok(Vec::new());
+        }
+        Ok(self.make_vault(now)?.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
+    }
+
+    /// Lays out the vault and its repository, whatever of it is missing. Returns the paths written.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Git`]; calling again completes what is missing.
+    pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
+        let vault_id = match self.vault.vault_id()? {
+            Some(id) => id,
+            None => self.randomness.replica_id(&format!("vault\n{}\n{now}", self.vault.root().display()))?,
+        };
+        let written = self.vault.create(&vault_id)?;
+        if self.config.git.mode == GitMode::Auto
+            && Git::open(self.vault.root()).is_err_and(|no_git| no_git == NoGit::Absent)
+        {
+            Git::init(self.vault.root())?;
+        }
+        Ok(written)
+    }
+}

@@ -1,0 +1,548 @@
+//! Recall: one ranking over both tiers, filters before the cut, history without extra hits, every factor on request.
+
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::remember::{round, time};
+use super::store::Store;
+use super::{Engine, lenient};
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::id::MemoryId;
+use crate::kinds::Kind;
+use crate::memory::{GLOBAL_SCOPE, Memory, Source, Status};
+use crate::rank::{FOUND_FROM, Factors, STRONG_FROM};
+use crate::words;
+
+/// Most hits of one reply.
+const MAX_LIMIT: u32 = 50;
+/// Queries that one call may ask for one need.
+const MAX_QUERIES: usize = 5;
+/// Superseded memories that a hit carries along.
+const MAX_PREVIOUS: usize = 5;
+
+/// A request to recall.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecallRequest {
+    /// What to look for, in plain words; up to 5 wordings of one need. Empty: list by score.
+    #[serde(deserialize_with = "lenient::list")]
+    pub query: Vec<String>,
+    /// Hits, 1 to 50; 8 if absent.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    #[schemars(range(min = 1, max = 50))]
+    pub limit: Option<u32>,
+    /// Projects to search; global is always searched too.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub scope: Vec<String>,
+    /// Only these kinds.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub kinds: Vec<String>,
+    /// Only with all of these tags.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub tags: Vec<String>,
+    /// Only about one of these.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub entities: Vec<String>,
+    /// `any`, `short_term` or `long_term`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
+    /// Not dated before this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Not dated after this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// What was believed at that time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+    /// Also `faded`, `superseded`, `all_scopes`.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub include: Vec<String>,
+    /// `full` or `line` (id, first line, date).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// Say why each hit ranks where it does.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub explain: Option<bool>,
+    /// Count strong hits as used; true if absent.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub reinforce: Option<bool>,
+}
+
+impl RecallRequest {
+    /// A plain query with the defaults.
+    pub fn of(query: &str) -> Self {
+        RecallRequest { query: vec![query.to_owned()], ..RecallRequest::default() }
+    }
+}
+
+/// What a hit superseded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Previous {
+    /// Its id.
+    pub id: String,
+    /// What was true before.
+    pub text: String,
+    /// Until when.
+    #[schemars(with = "String")]
+    pub until: Timestamp,
+}
+
+/// Why a hit ranks where it does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Why {
+    /// How well its words fit, 0 to about 1.
+    pub lexical: f64,
+    /// Its strength now, by decay.
+    pub strength: f64,
+    /// Weight of its level.
+    pub level: f64,
+    /// What strength and level multiply the fit with, 0.9 to 1.1.
+    pub standing: f64,
+    /// Days since its last use.
+    pub idle_days: f64,
+    /// The words that matched, and their share of the fit.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub words: BTreeMap<String, f64>,
+}
+
+/// A memory that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hit {
+    /// Its id.
+    pub id: String,
+    /// Its text (first line only with `detail: line`).
+    pub text: String,
+    /// Its title.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its kind.
+    pub kind: String,
+    /// `short_term` or `long_term`.
+    pub tier: String,
+    /// Rank, comparable within one reply.
+    pub score: f64,
+    /// When it was told.
+    #[schemars(with = "String")]
+    pub created: Timestamp,
+    /// When it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub happened: Option<Timestamp>,
+    /// Its last counted use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last_used: Option<Timestamp>,
+    /// Its tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub entities: Vec<String>,
+    /// Its project, unless global.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Its note, from the vault's root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// active, superseded or faded.
+    pub status: String,
+    /// What was true before, newest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub previously: Vec<Previous>,
+    /// The memory that took its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub superseded_by: Option<String>,
+    /// Conflicts it is part of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conflicts: Vec<String>,
+    /// Where it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<super::remember::SourceInput>")]
+    pub source: Option<Source>,
+    /// false where it came from a tool or the web and no person vouched for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+    /// Every factor, with `explain`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
+}
+
+/// The answer to a recall.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RecallAnswer {
+    /// Whether anything fits well enough.
+    pub found: bool,
+    /// The hits, best first.
+    pub hits: Vec<Hit>,
+    /// Memories that passed the filters and matched at all.
+    pub total: u64,
+    /// What the caller should know about this answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// The filters of a request, checked.
+struct Filter {
+    scopes: Option<Vec<String>>,
+    kinds: Vec<Kind>,
+    tags: Vec<String>,
+    entities: Vec<String>,
+    is_promoted: Option<bool>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    as_of: Option<Timestamp>,
+    faded: bool,
+    superseded: bool,
+}
+
+impl Filter {
+    fn of(request: &RecallRequest, config: &Config) -> Result<Filter> {
+        let fold = |words: &[String]| words.iter().map(|word| words::fold(word.trim_start_matches('#'))).collect();
+        let includes = |what: &str| request.include.iter().any(|included| included == what);
+        if let Some(unknown) =
+            request.include.iter().find(|included| !["faded", "superseded", "all_scopes"].contains(&included.as_str()))
+        {
+            return Err(Error::invalid(
+                "include",
+                format!("`{unknown}` is not known"),
+                "use faded, superseded or all_scopes",
+            ));
+        }
+        let named = if request.scope.is_empty() { &config.recall.scopes } else { &request.scope };
+        let is_open = named.is_empty() || includes("all_scopes");
+        Ok(Filter {
+            scopes: (!is_open).then(|| named.iter().cloned().chain([GLOBAL_SCOPE.to_owned()]).collect()),
+            kinds: request.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?,
+            tags: fold(&request.tags),
+            entities: fold(&request.entities),
+            is_promoted: match request.tier.as_deref() {
+                None | Some("any") => None,
+                Some("short_term") => Some(false),
+                Some("long_term") => Some(true),
+                Some(other) => {
+                    return Err(Error::invalid(
+                        "tier",
+                        format!("`{other}` is not known"),
+                        "use any, short_term or long_term",
+                    ));
+                }
+            },
+            since: time("since", request.since.as_deref())?,
+            until: time("until", request.until.as_deref())?,
+            as_of: time("as_of", request.as_of.as_deref())?,
+            faded: includes("faded"),
+            superseded: includes("superseded"),
+        })
+    }
+
+    /// The status under which the memory passes, or `None`.
+    fn pass(&self, memory: &Memory, config: &Config, now: Timestamp) -> Option<Status> {
+        let fits = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|scope| scope == memory.scope_name()))
+            && (self.kinds.is_empty() || self.kinds.contains(&memory.kind))
+            && self.is_promoted.is_none_or(|wanted| wanted == memory.is_promoted())
+            && self.since.is_none_or(|since| memory.dated() >= since)
+            && self.until.is_none_or(|until| memory.dated() <= until)
+            && (self.tags.is_empty() || self.tags.iter().all(|tag| has_tag(memory, tag)))
+            && (self.entities.is_empty() || self.entities.iter().any(|entity| names_entity(memory, entity)));
+        if !fits {
+            return None;
+        }
+        let status = match self.as_of {
+            None => memory.status(config, now),
+            Some(at) if memory.created > at => return None,
+            Some(at) => status_at(memory, at),
+        };
+        match status {
+            Status::Active => Some(status),
+            Status::Faded => self.faded.then_some(status),
+            Status::Superseded => self.superseded.then_some(status),
+            Status::Forgotten => None,
+        }
+    }
+}
+
+/// Whether a memory still held at an earlier time. Fading is not asked for: it was believed all the same.
+fn status_at(memory: &Memory, at: Timestamp) -> Status {
+    let was_replaced = memory.superseded.is_some_and(|superseded| superseded.at <= at);
+    let had_ended = memory.valid_until.is_some_and(|until| until <= at);
+    if was_replaced || had_ended { Status::Superseded } else { Status::Active }
+}
+
+/// A tag fits itself and the tags nested below it.
+fn has_tag(memory: &Memory, wanted: &str) -> bool {
+    memory.tags.iter().any(|tag| {
+        let tag = words::fold(tag);
+        tag == wanted || tag.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
+fn names_entity(memory: &Memory, wanted: &str) -> bool {
+    memory.entities.iter().any(|entity| words::fold(entity) == wanted)
+}
+
+/// A memory that passed, with what ranks it.
+struct Ranked {
+    id: MemoryId,
+    factors: Factors,
+}
+
+/// Candidates by fit, so that the walk can stop when no later one can come into the reply.
+#[derive(PartialEq)]
+struct ByFit(f32, MemoryId);
+
+impl Eq for ByFit {}
+
+impl Ord for ByFit {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0).then_with(|| other.1.cmp(&self.1))
+    }
+}
+
+impl PartialOrd for ByFit {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Engine {
+    /// Finds memories. Strong hits are noted as used (unless `reinforce` is false) without making this call wait.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for unknown filter values; [`Error::Io`] when the journal cannot be read.
+    pub fn recall(&self, request: &RecallRequest) -> Result<RecallAnswer> {
+        let now = self.clock.now();
+        self.refresh_at(now)?;
+        match self.recall_now(request, now) {
+            Err(error @ Error::Index { .. }) => {
+                self.leave_index(&error);
+                self.recall_now(request, now)
+            }
+            answer => answer,
+        }
+    }
+
+    fn recall_now(&self, request: &RecallRequest, now: Timestamp) -> Result<RecallAnswer> {
+        let filter = Filter::of(request, &self.config)?;
+        let limit = request.limit.unwrap_or(self.config.recall.limit).clamp(1, MAX_LIMIT) as usize;
+        let queries: Vec<&str> =
+            request.query.iter().map(|query| query.trim()).filter(|query| !query.is_empty()).collect();
+        if queries.len() > MAX_QUERIES {
+            return Err(Error::invalid("query", "more than 5 wordings", "ask for one need a call"));
+        }
+        let notice = self.notice();
+        let store = self.store();
+        let explain = request.explain.unwrap_or(false);
+        let (ranked, total) = if queries.is_empty() {
+            self.list(&store, &filter, limit, now)
+        } else {
+            self.search(&store, &queries, &filter, limit, now)?
+        };
+        let matched = if explain { self.explain(&store, &queries, &ranked)? } else { HashMap::new() };
+        let is_line = match request.detail.as_deref() {
+            None | Some("full") => false,
+            Some("line") => true,
+            Some(other) => return Err(Error::invalid("detail", format!("`{other}` is not known"), "use full or line")),
+        };
+        let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.lexical >= FOUND_FROM);
+        let hits: Vec<Hit> = ranked
+            .iter()
+            .filter_map(|ranked| {
+                let memory = store.state.get(ranked.id)?;
+                let mut hit = self.hit(&store, memory, ranked, now);
+                if is_line {
+                    hit = first_line(hit);
+                }
+                if explain {
+                    hit.why = Some(self.why(memory, ranked, matched.get(&ranked.id), now));
+                }
+                Some(hit)
+            })
+            .collect();
+        if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
+            let strong: Vec<MemoryId> =
+                ranked.iter().filter(|ranked| ranked.factors.lexical >= STRONG_FROM).map(|ranked| ranked.id).collect();
+            let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
+            self.note_uses(&strong, &contexts, now);
+        }
+        Ok(RecallAnswer { found, hits, total, notice })
+    }
+
+    /// Why answers may be less than usual.
+    pub(super) fn notice(&self) -> Option<String> {
+        let trouble = self.index.try_lock().ok()?.trouble.clone()?;
+        Some(format!(
+            "{trouble}; every memory is still searched, only slower. Deleting the home's cache folder rebuilds the index"
+        ))
+    }
+
+    /// Without a query: everything that passes, strongest first.
+    fn list(&self, store: &Store, filter: &Filter, limit: usize, now: Timestamp) -> (Vec<Ranked>, u64) {
+        let mut ranked: Vec<Ranked> = store
+            .state
+            .memories()
+            .filter_map(|memory| {
+                let status = filter.pass(memory, &self.config, now)?;
+                Some(Ranked { id: memory.id, factors: self.factors(memory, status, 0.0, now) })
+            })
+            .collect();
+        let total = ranked.len() as u64;
+        ranked.sort_by(|a, b| b.factors.score.total_cmp(&a.factors.score).then(a.id.cmp(&b.id)));
+        ranked.truncate(limit);
+        (ranked, total)
+    }
+
+    fn search(
+        &self,
+        store: &Store,
+        queries: &[&str],
+        filter: &Filter,
+        limit: usize,
+        now: Timestamp,
+    ) -> Result<(Vec<Ranked>, u64)> {
+        let mut scorer = self.scorer();
+        let mut fits: Vec<(MemoryId, f32)> = Vec::new();
+        for query in queries {
+            let (hits, _) = store.score(&words::query_terms(query), &mut scorer, &[])?;
+            fits.extend(hits);
+        }
+        self.put_scorer(scorer);
+        if queries.len() > 1 {
+            // Several wordings of one need: the best fit counts.
+            fits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            fits.dedup_by_key(|(id, _)| *id);
+        }
+        let total = fits.len() as u64;
+        let mut by_fit: BinaryHeap<ByFit> = fits.into_iter().map(|(id, fit)| ByFit(fit, id)).collect();
+        let mut ranked: Vec<Ranked> = Vec::new();
+        while let Some(ByFit(fit, id)) = by_fit.pop() {
+            let lexical = f64::from(fit);
+            if ranked.len() >= limit && ranked[limit - 1].factors.rank() >= Factors::best_rank(lexical) {
+                break;
+            }
+            let Some(memory) = store.state.get(id) else { continue };
+            let Some(status) = filter.pass(memory, &self.config, now) else { continue };
+            let candidate = Ranked { id, factors: self.factors(memory, status, lexical, now) };
+            let place = ranked.partition_point(|better| {
+                let order = better.factors.rank().total_cmp(&candidate.factors.rank());
+                order
+                    .then(store.state.get(better.id).map(|m| m.dated()).cmp(&Some(memory.dated())))
+                    .then(candidate.id.cmp(&better.id))
+                    .is_ge()
+            });
+            if place < limit {
+                ranked.insert(place, candidate);
+                ranked.truncate(limit);
+            }
+        }
+        Ok((ranked, total))
+    }
+
+    fn factors(&self, memory: &Memory, status: Status, lexical: f64, now: Timestamp) -> Factors {
+        let score = memory.trace(&self.config).score(&self.config.decay, now);
+        Factors { lexical, score, level: memory.level.weight(), status }
+    }
+
+    /// The words that each of the few final hits matched.
+    fn explain(
+        &self,
+        store: &Store,
+        queries: &[&str],
+        ranked: &[Ranked],
+    ) -> Result<HashMap<MemoryId, BTreeMap<String, f64>>> {
+        let ids: Vec<MemoryId> = ranked.iter().map(|ranked| ranked.id).collect();
+        let mut scorer = self.scorer();
+        let mut matched: HashMap<MemoryId, BTreeMap<String, f64>> = HashMap::new();
+        for query in queries {
+            let (_, explained) = store.score(&words::query_terms(query), &mut scorer, &ids)?;
+            for (id, words) in explained {
+                let known = matched.entry(id).or_default();
+                for (word, share) in words {
+                    let best = known.entry(word).or_insert(0.0);
+                    *best = best.max(round(f64::from(share)));
+                }
+            }
+        }
+        self.put_scorer(scorer);
+        Ok(matched)
+    }
+
+    fn why(&self, memory: &Memory, ranked: &Ranked, words: Option<&BTreeMap<String, f64>>, now: Timestamp) -> Why {
+        Why {
+            lexical: round(ranked.factors.lexical),
+            strength: round(ranked.factors.score),
+            level: ranked.factors.level,
+            standing: round(ranked.factors.standing()),
+            idle_days: round(memory.trace(&self.config).idle_days(now)),
+            words: words.cloned().unwrap_or_default(),
+        }
+    }
+
+    fn hit(&self, store: &Store, memory: &Memory, ranked: &Ranked, now: Timestamp) -> Hit {
+        let rank = if ranked.factors.lexical > 0.0 { ranked.factors.rank() } else { ranked.factors.score };
+        Hit { score: round(rank), status: ranked.factors.status.as_str().into(), ..self.describe(store, memory, now) }
+    }
+
+    /// A memory as hits and `open` show it.
+    pub(super) fn describe(&self, store: &Store, memory: &Memory, now: Timestamp) -> Hit {
+        let trace = memory.trace(&self.config);
+        let previously = previous(store, memory.id);
+        Hit {
+            id: memory.id.to_string(),
+            text: memory.text.clone(),
+            title: memory.title.clone(),
+            kind: memory.kind.as_str().into(),
+            tier: if memory.is_promoted() { "long_term".into() } else { "short_term".into() },
+            score: round(trace.score(&self.config.decay, now)),
+            created: memory.created,
+            happened: memory.happened,
+            last_used: (trace.uses() > 0).then(|| trace.last_used()),
+            tags: memory.tags.clone(),
+            entities: memory.entities.clone(),
+            scope: memory.scope.clone(),
+            note: memory.note.as_ref().filter(|note| !note.is_gone).map(|note| note.path.clone()),
+            status: memory.status(&self.config, now).as_str().into(),
+            previously,
+            superseded_by: memory.superseded.map(|superseded| superseded.by.to_string()),
+            conflicts: Vec::new(),
+            source: memory.sources.first().cloned(),
+            trusted: (!memory.is_trusted()).then_some(false),
+            why: None,
+        }
+    }
+}
+
+/// What a memory replaced, and what that had replaced, newest first.
+fn previous(store: &Store, id: MemoryId) -> Vec<Previous> {
+    let mut previous = Vec::new();
+    let mut next = vec![id];
+    while let Some(newer) = next.pop() {
+        for older in store.state.superseded_by(newer) {
+            if previous.len() >= MAX_PREVIOUS {
+                return previous;
+            }
+            let until = older.valid_until.or(older.superseded.map(|superseded| superseded.at)).unwrap_or(older.created);
+            previous.push(Previous { id: older.id.to_string(), text: older.text.clone(), until });
+            next.push(older.id);
+        }
+    }
+    previous
+}
+
+/// The cheap form: id, first line, date.
+fn first_line(hit: Hit) -> Hit {
+    Hit {
+        text: super::say::short(&hit.text),
+        title: None,
+        last_used: None,
+        tags: Vec::new(),
+        entities: Vec::new(),
+        previously: Vec::new(),
+        source: None,
+        ..hit
+    }
+}

@@ -1,0 +1,726 @@
+//! Remember: what is told is checked, redacted, compared with what is known, and appended as one durable write.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use unicode_normalization::UnicodeNormalization;
+
+use super::store::key_of;
+use super::{Draft, Engine, lenient};
+use crate::clock::{DAY_MS, Timestamp};
+use crate::error::{Error, Result};
+use crate::id::{MemoryId, content_hash};
+use crate::journal::OP_KEY_DAYS;
+use crate::kinds::{self, Kind, Level};
+use crate::lexical::Scorer;
+use crate::memory::{GLOBAL_SCOPE, Line, Memory, Op, Source, State, Who};
+use crate::redact::{Report, redact};
+use crate::similarity::{Bigrams, same_fact};
+use crate::words;
+
+/// Longest text of a memory, bytes.
+pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
+/// Texts of one call together, bytes.
+const MAX_CALL_BYTES: usize = 1 << 20;
+/// Memories in one call.
+const MAX_MEMORIES: usize = 1000;
+/// Longest title, characters.
+const MAX_TITLE_CHARS: usize = 512;
+/// Tags, entities or keywords of one memory.
+const MAX_LIST: usize = 64;
+/// Longest tag, entity or keyword, bytes.
+const MAX_WORD_BYTES: usize = 128;
+/// From this bigram likeness on, a memory is shown as similar.
+const NEAR: f32 = 0.6;
+/// Best lexical matches that are compared with a new memory.
+const CANDIDATES: usize = 12;
+/// Similar memories that a reply shows.
+const MAX_SIMILAR: usize = 3;
+
+/// Where a memory comes from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SourceInput {
+    /// user, agent, tool, web, import or note.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub who: Option<String>,
+    /// Who said it, in a conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// The program that saves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<String>,
+    /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Its place in that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<i64>,
+    /// Ids of the messages it was taken from.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub messages: Vec<String>,
+    /// The words it was taken from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+    /// false: never promoted without a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<bool>,
+}
+
+/// One memory to be remembered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct NewMemory {
+    /// One self-contained fact, preference, decision … at most 64 KiB.
+    pub text: String,
+    /// Guessed from the text if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Short title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Tags.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub tags: Vec<String>,
+    /// People, projects, tools it is about.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub entities: Vec<String>,
+    /// Other words someone might use to ask for this.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub keywords: Vec<String>,
+    /// A project name, or global.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// When the event took place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub happened: Option<String>,
+    /// Until when it holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_until: Option<String>,
+    /// 0 to 2; wins over importance.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::number")]
+    pub strength: Option<f64>,
+    /// 1 to 10.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::number")]
+    pub importance: Option<f64>,
+    /// `meta_knowledge`, `semi_abstract` or `concrete_trace`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Never fades.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub pinned: Option<bool>,
+    /// Ids of memories this replaces; they are kept as history.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    pub supersedes: Vec<String>,
+    /// Where it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceInput>,
+}
+
+/// A request to remember.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct RememberRequest {
+    /// 1 to 1000 memories, together at most 1 MiB of text.
+    #[serde(deserialize_with = "lenient::list")]
+    #[schemars(with = "Vec<NewMemory>")]
+    pub memories: Vec<Value>,
+    /// Repeating a call with the same key saves nothing twice, for 30 days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_key: Option<String>,
+    /// Only say what would happen.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub dry_run: Option<bool>,
+}
+
+impl RememberRequest {
+    /// A request for these memories.
+    pub fn of(memories: &[NewMemory]) -> Self {
+        let memories = memories.iter().map(|memory| serde_json::to_value(memory).unwrap_or_default()).collect();
+        RememberRequest { memories, ..RememberRequest::default() }
+    }
+}
+
+/// What became of one memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It is new.
+    Saved,
+    /// It was known, and counts as used.
+    Reinforced,
+    /// It is new and took the place of older ones.
+    Superseded,
+    /// It is new and contradicts another.
+    Conflict,
+    /// It was not saved.
+    Rejected,
+}
+
+/// A memory that a new one resembles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Similar {
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// How they relate: `near`, `same_slot`, `contradicts`.
+    pub relation: String,
+    /// Bigram likeness, 0 to 1.
+    pub score: f64,
+}
+
+/// What was redacted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RedactedReport {
+    /// How many secrets.
+    pub count: usize,
+    /// By which rules.
+    pub rules: Vec<String>,
+}
+
+/// What became of one memory of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Remembered {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Its id; absent where it was rejected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Why.
+    pub why: String,
+    /// Entities it was linked with.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub entities: Vec<String>,
+    /// Secrets that were taken out before anything was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redacted: Option<RedactedReport>,
+    /// Memories that it resembles.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub similar: Vec<Similar>,
+    /// Memories whose place it took.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub superseded: Vec<String>,
+    /// Conflict that was raised.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<String>,
+    /// Why it was rejected, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The answer: one result a memory, in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RememberAnswer {
+    /// One result a memory, in order.
+    pub results: Vec<Remembered>,
+}
+
+/// A memory that was checked and redacted, ready to be judged.
+struct Prepared {
+    line: Line,
+    kind: Kind,
+    why_kind: String,
+    report: Report,
+    supersedes: Vec<String>,
+}
+
+impl Prepared {
+    fn text(&self) -> &str {
+        self.line.text.as_deref().unwrap_or_default()
+    }
+
+    fn scope(&self) -> &str {
+        self.line.scope.as_deref().unwrap_or(GLOBAL_SCOPE)
+    }
+
+    fn speaker(&self) -> Option<&str> {
+        self.line.source.as_ref().and_then(|source| source.speaker.as_deref())
+    }
+
+    fn key(&self) -> u64 {
+        key_of(self.text(), self.scope(), self.speaker(), self.line.happened)
+    }
+}
+
+impl Engine {
+    /// Remembers: on return every memory that was not rejected is on disk. One bad memory does not fail the others.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an empty or oversized request or an `op_key` that was used for other content;
+    /// [`Error::Busy`] and [`Error::Io`] where nothing could be written.
+    pub fn remember(&self, request: &RememberRequest) -> Result<RememberAnswer> {
+        let now = self.clock.now();
+        check_size(request)?;
+        let prepared: Vec<Result<Prepared>> = request.memories.iter().map(prepare).collect();
+        let op_hash = content_hash(serde_json::to_string(&request.memories).unwrap_or_default().as_bytes());
+        if request.dry_run.unwrap_or(false) {
+            self.refresh_at(now)?;
+            let draft = Draft { engine: self, replica: "", number: 0, now };
+            return Ok(self.judge_all(&draft, prepared, None)?.1);
+        }
+        if prepared.iter().all(Result::is_err) {
+            let results = prepared.into_iter().filter_map(Result::err).map(|error| rejected(&error)).collect();
+            return Ok(RememberAnswer { results });
+        }
+        let key = request.op_key.as_deref().map(|key| redact(key).0.into_string());
+        self.write(now, |draft| {
+            if let Some(key) = &key
+                && let Some(answer) = repeated(&draft.store().state, key, &op_hash, &prepared, now)?
+            {
+                return Ok((Vec::new(), answer));
+            }
+            self.judge_all(draft, prepared, key.map(|key| (key, op_hash)))
+        })
+    }
+
+    fn judge_all(
+        &self,
+        draft: &Draft<'_>,
+        prepared: Vec<Result<Prepared>>,
+        op: Option<(String, String)>,
+    ) -> Result<(Vec<Line>, RememberAnswer)> {
+        let is_batch = prepared.len() > 1;
+        let mut in_batch: HashMap<u64, MemoryId> = HashMap::new();
+        let (mut lines, mut results) = (Vec::new(), Vec::new());
+        let mut batch_session: Option<String> = None;
+        for (place, prepared) in prepared.into_iter().enumerate() {
+            let prepared = match prepared {
+                Ok(prepared) => prepared,
+                Err(error) => {
+                    results.push(rejected(&error));
+                    continue;
+                }
+            };
+            let known = self.same_memory(draft, &prepared, &in_batch)?;
+            let (mut line, result) = match known {
+                Known::InBatch(id) => {
+                    let result = result(&prepared, Outcome::Reinforced, id, "said twice in this call".into());
+                    (Line::about(Op::Use, id), result)
+                }
+                Known::Before(id, why) => self.again(draft, &prepared, id, why, &mut lines),
+                Known::New(similar) => match self.new_memory(draft, prepared, similar, place) {
+                    Ok((key, mut line, result)) => {
+                        if is_batch {
+                            let session = batch_session.get_or_insert_with(|| result.id.clone().unwrap_or_default());
+                            let source = line.source.get_or_insert_default();
+                            if source.session.is_none() {
+                                source.session = Some(session.clone());
+                                source.position = Some(place as i64);
+                            }
+                        }
+                        in_batch.extend(line.id.map(|id| (key, id)));
+                        (line, result)
+                    }
+                    Err(error) => {
+                        results.push(rejected(&error));
+                        continue;
+                    }
+                },
+            };
+            if let Some((key, hash)) = &op {
+                line.op_key = Some(key.clone());
+                line.op_hash = Some(hash.clone());
+                line.op_item = Some(place as u32);
+            }
+            // A repetition within the call has nothing to say but that it belongs to the call.
+            if line.op != Op::Use || line.op_key.is_some() {
+                lines.push(line);
+            }
+            results.push(result);
+        }
+        Ok((lines, RememberAnswer { results }))
+    }
+
+    /// Looks for a memory that says the same: exactly, or by the strict guard among the best candidates.
+    fn same_memory(&self, draft: &Draft<'_>, prepared: &Prepared, in_batch: &HashMap<u64, MemoryId>) -> Result<Known> {
+        let key = prepared.key();
+        if let Some(id) = in_batch.get(&key) {
+            return Ok(Known::InBatch(*id));
+        }
+        let exact = self.store.write().unwrap_or_else(std::sync::PoisonError::into_inner).same_as(key);
+        let store = draft.store();
+        let is_current =
+            |memory: &Memory| memory.superseded.is_none() && memory.valid_until.is_none_or(|until| until > draft.now);
+        if let Some(memory) = exact.iter().filter_map(|id| store.state.get(*id)).find(|memory| is_current(memory)) {
+            return Ok(Known::Before(memory.id, "the same words are remembered already".into()));
+        }
+        drop(store);
+        let candidates = match self.candidates(prepared) {
+            Err(error @ Error::Index { .. }) => {
+                self.leave_index(&error);
+                self.candidates(prepared)?
+            }
+            candidates => candidates?,
+        };
+        let store = draft.store();
+        let bigrams = Bigrams::of(prepared.text());
+        let mut similar = Vec::new();
+        for memory in candidates.into_iter().filter_map(|id| store.state.get(id)).filter(|memory| is_current(memory)) {
+            let likeness = bigrams.dice(&Bigrams::of(&memory.text));
+            if could_be_same(memory, prepared) && same_fact(&memory.text, prepared.text()).is_ok() {
+                return Ok(Known::Before(
+                    memory.id,
+                    format!("says the same as \"{}\"", super::say::short(&memory.text)),
+                ));
+            }
+            if likeness >= NEAR {
+                similar.push((likeness, memory.id, memory.text.clone()));
+            }
+        }
+        similar.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        similar.truncate(MAX_SIMILAR);
+        let similar = similar.into_iter().map(|(likeness, id, text)| Similar {
+            id: id.to_string(),
+            text: super::say::cut(&text, 200),
+            relation: "near".into(),
+            score: round(f64::from(likeness)),
+        });
+        Ok(Known::New(similar.collect()))
+    }
+
+    /// Tells a known memory once more: its whole content, so that no other machine's forgetting can take it away.
+    fn again(
+        &self,
+        draft: &Draft<'_>,
+        prepared: &Prepared,
+        id: MemoryId,
+        why: String,
+        lines: &mut Vec<Line>,
+    ) -> (Line, Remembered) {
+        let store = draft.store();
+        let Some(memory) = store.state.get(id) else {
+            return (Line::about(Op::Use, id), result(prepared, Outcome::Reinforced, id, why));
+        };
+        let mut line = memory.whole_line(Op::Remember, store.state.said_to_supersede(id));
+        line.hours = vec![draft.now.hour()];
+        line.mentions = store.state.mentions_of(id, draft.replica) + 1;
+        line.contexts = super::reinforce::contexts(prepared.line.scope.as_deref(), prepared.line.tags.as_deref());
+        line.source.clone_from(&prepared.line.source);
+        let mut why = why;
+        let is_longer = prepared.text().chars().count() > memory.text.chars().count();
+        if is_longer && memory.note.is_none() {
+            let text = Some(prepared.text().to_owned());
+            lines.push(Line { text, ..Line::about(Op::Revise, id) });
+            why.push_str("; the longer wording is kept");
+        }
+        for (new, old, add) in [
+            (&prepared.line.tags, &memory.tags, "tags"),
+            (&prepared.line.entities, &memory.entities, "entities"),
+            (&prepared.line.keywords, &memory.keywords, "keywords"),
+        ] {
+            let added: Vec<String> = new.iter().flatten().filter(|word| !old.contains(word)).cloned().collect();
+            if added.is_empty() || memory.note.is_some() {
+                continue;
+            }
+            let mut all = old.clone();
+            all.extend(added);
+            let mut revise = Line::about(Op::Revise, id);
+            match add {
+                "tags" => revise.tags = Some(all),
+                "entities" => revise.entities = Some(all),
+                _ => revise.keywords = Some(all),
+            }
+            lines.push(revise);
+        }
+        let mut result = result(prepared, Outcome::Reinforced, id, why);
+        result.kind = Some(memory.kind.as_str().into());
+        result.entities.clone_from(&memory.entities);
+        (line, result)
+    }
+
+    fn new_memory(
+        &self,
+        draft: &Draft<'_>,
+        prepared: Prepared,
+        similar: Vec<Similar>,
+        place: usize,
+    ) -> Result<(u64, Line, Remembered)> {
+        let store = draft.store();
+        let id = draft.new_id(&store.state, place)?;
+        let mut superseded = Vec::new();
+        for older in &prepared.supersedes {
+            superseded.push(Self::resolve_existing(&store.state, older)?.id);
+        }
+        let outcome = if superseded.is_empty() { Outcome::Saved } else { Outcome::Superseded };
+        let mut result = result(&prepared, outcome, id, prepared.why_kind.clone());
+        result.similar = similar;
+        result.superseded = superseded.iter().map(ToString::to_string).collect();
+        let key = prepared.key();
+        let line = Line { id: Some(id), supersedes: superseded, ..prepared.line };
+        Ok((key, line, result))
+    }
+
+    /// Memories whose words fit best.
+    fn candidates(&self, prepared: &Prepared) -> Result<Vec<MemoryId>> {
+        let query = words::query_terms(prepared.text());
+        let mut scorer = self.scorer();
+        let (mut hits, _) = self.store().score(&query, &mut scorer, &[])?;
+        self.put_scorer(scorer);
+        let order = |a: &(MemoryId, f32), b: &(MemoryId, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if hits.len() > CANDIDATES {
+            hits.select_nth_unstable_by(CANDIDATES, order);
+            hits.truncate(CANDIDATES);
+        }
+        hits.sort_unstable_by(order);
+        Ok(hits.into_iter().map(|(id, _)| id).collect())
+    }
+
+    pub(super) fn scorer(&self) -> Scorer {
+        self.scorers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    pub(super) fn put_scorer(&self, scorer: Scorer) {
+        self.scorers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(scorer);
+    }
+}
+
+/// Whether a told memory is known.
+enum Known {
+    /// An earlier memory of the same call.
+    InBatch(MemoryId),
+    /// A memory from before, and how that was seen.
+    Before(MemoryId, String),
+    /// It is new; what it resembles.
+    New(Vec<Similar>),
+}
+
+/// Whether two memories with the same words would be one: same scope and speaker, and not two events.
+fn could_be_same(memory: &Memory, prepared: &Prepared) -> bool {
+    let speaker = memory.sources.iter().find_map(|source| source.speaker.as_deref());
+    let day = |at: Option<Timestamp>| at.map(|at| at.hour().day());
+    memory.scope_name() == prepared.scope()
+        && speaker.map(words::fold) == prepared.speaker().map(words::fold)
+        && day(memory.happened) == day(prepared.line.happened)
+}
+
+fn check_size(request: &RememberRequest) -> Result<()> {
+    let count = request.memories.len();
+    if count == 0 {
+        return Err(Error::invalid("memories", "there are none", "give at least one {\"text\": …}"));
+    }
+    if count > MAX_MEMORIES {
+        return Err(Error::invalid("memories", format!("{count} are too many"), "save at most 1000 in one call"));
+    }
+    let bytes: usize = request.memories.iter().filter_map(|memory| memory.get("text")?.as_str()).map(str::len).sum();
+    if bytes > MAX_CALL_BYTES {
+        return Err(Error::invalid(
+            "memories",
+            format!("{bytes} bytes of text are too much"),
+            "save at most 1 MiB in one call",
+        ));
+    }
+    Ok(())
+}
+
+/// Answers a repeated call from what the first one did.
+fn repeated(
+    state: &State,
+    key: &str,
+    hash: &str,
+    prepared: &[Result<Prepared>],
+    now: Timestamp,
+) -> Result<Option<RememberAnswer>> {
+    let Some(record) = state.op_record(key) else { return Ok(None) };
+    if now.millis() - record.at.millis() >= OP_KEY_DAYS * DAY_MS {
+        return Ok(None);
+    }
+    if record.hash != hash {
+        return Err(Error::invalid(
+            "op_key",
+            format!("`{key}` was used for other content"),
+            "use a new key for a new call",
+        ));
+    }
+    let results = prepared.iter().zip(0u32..).map(|(prepared, item)| match (prepared, record.items.get(&item)) {
+        (Ok(prepared), Some((id, again))) => {
+            let outcome = if *again { Outcome::Reinforced } else { Outcome::Saved };
+            let mut result = result(prepared, outcome, *id, format!("this call was made before, on {}", record.at));
+            if let Some(memory) = state.get(*id) {
+                result.kind = Some(memory.kind.as_str().into());
+            }
+            result
+        }
+        (Err(error), _) => rejected(error),
+        (Ok(_), None) => {
+            rejected(&Error::invalid("memory", "was rejected when this call was made first", "use a new op_key"))
+        }
+    });
+    Ok(Some(RememberAnswer { results: results.collect() }))
+}
+
+fn result(prepared: &Prepared, outcome: Outcome, id: MemoryId, why: String) -> Remembered {
+    let report = &prepared.report;
+    Remembered {
+        outcome,
+        id: Some(id.to_string()),
+        kind: Some(prepared.kind.as_str().into()),
+        why,
+        entities: prepared.line.entities.clone().unwrap_or_default(),
+        redacted: (report.count > 0).then(|| RedactedReport { count: report.count, rules: report.rules.clone() }),
+        similar: Vec::new(),
+        superseded: Vec::new(),
+        conflict: None,
+        error: None,
+    }
+}
+
+fn rejected(error: &Error) -> Remembered {
+    Remembered {
+        outcome: Outcome::Rejected,
+        id: None,
+        kind: None,
+        why: error.to_string(),
+        entities: Vec::new(),
+        redacted: None,
+        similar: Vec::new(),
+        superseded: Vec::new(),
+        conflict: None,
+        error: Some(error.hint()),
+    }
+}
+
+/// Three decimals are enough for people and agents.
+pub(super) fn round(number: f64) -> f64 {
+    (number * 1000.0).round() / 1000.0
+}
+
+/// Checks, normalises and redacts one memory.
+fn prepare(value: &Value) -> Result<Prepared> {
+    let wrong = |error: serde_json::Error| Error::invalid("memory", error.to_string(), "see the tool's input schema");
+    let new: NewMemory = match value {
+        Value::String(text) => NewMemory { text: text.clone(), ..NewMemory::default() },
+        other => serde_json::from_value(other.clone()).map_err(wrong)?,
+    };
+    let mut report = Report::default();
+    let text = clean(&new.text, &mut report);
+    if text.is_empty() {
+        let why = if new.text.trim().is_empty() { "is empty" } else { "is empty without what is private" };
+        return Err(Error::invalid("text", why, "say in one sentence what is to be remembered"));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        let why = format!("has {} bytes; 65536 fit", text.len());
+        return Err(Error::invalid("text", why, "keep the point of it, or split it into several memories"));
+    }
+    let (kind, why_kind) = match &new.kind {
+        Some(kind) => (kind.parse::<Kind>()?, "kind as given".to_owned()),
+        None => {
+            let guess = kinds::guess(&text);
+            (guess.kind, format!("new; {}: {}", guess.kind.as_str(), guess.why))
+        }
+    };
+    let level = new.level.as_deref().map(str::parse::<Level>).transpose()?;
+    let strength = new.strength.or_else(|| new.importance.map(|importance| importance / 5.0));
+    if let Some(strength) = strength
+        && !(0.0..=2.0).contains(&strength)
+    {
+        return Err(Error::invalid("strength", "must be 0 to 2 (importance: 1 to 10)", "leave it out if unsure"));
+    }
+    let mut list = |what: &str, words: &[String]| clean_list(what, words, &mut report);
+    let (tags, entities, keywords) =
+        (list("tags", &new.tags)?, list("entities", &new.entities)?, list("keywords", &new.keywords)?);
+    let title = new.title.as_deref().map(|title| clean_title(title, &mut report)).transpose()?.flatten();
+    let scope = new.scope.as_deref().map(|scope| clean_word("scope", scope, &mut report)).transpose()?;
+    let source = new.source.as_ref().map(|source| clean_source(source, &mut report)).transpose()?;
+    let line = Line {
+        text: Some(text),
+        title,
+        kind: (kind != Kind::default()).then_some(kind),
+        level: level.filter(|level| *level != Level::default()),
+        tags,
+        entities,
+        keywords,
+        scope: scope.filter(|scope| scope != GLOBAL_SCOPE && !scope.is_empty()),
+        happened: time("happened", new.happened.as_deref())?,
+        valid_until: time("valid_until", new.valid_until.as_deref())?,
+        strength,
+        pinned: new.pinned.filter(|pinned| *pinned),
+        source: source.filter(|source| !source.is_empty()),
+        ..Line::new(Op::Remember)
+    };
+    Ok(Prepared { line, kind, why_kind, report, supersedes: new.supersedes })
+}
+
+/// NFC, no control characters but newline and tab, redacted, trimmed.
+pub(super) fn clean(text: &str, report: &mut Report) -> String {
+    let unified = text.replace("\r\n", "\n").replace('\r', "\n");
+    let normal: String = unified.nfc().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let (redacted, found) = redact(&normal);
+    report.merge(found);
+    redacted.as_str().trim().to_owned()
+}
+
+/// A title is one line of at most 512 characters; empty is none.
+pub(super) fn clean_title(title: &str, report: &mut Report) -> Result<Option<String>> {
+    let title = clean(title, report).split_whitespace().collect::<Vec<_>>().join(" ");
+    if title.chars().count() > MAX_TITLE_CHARS {
+        return Err(Error::invalid("title", "has more than 512 characters", "shorten it; the text may be longer"));
+    }
+    Ok((!title.is_empty()).then_some(title))
+}
+
+fn clean_word(what: &str, word: &str, report: &mut Report) -> Result<String> {
+    let word = clean(word, report).split_whitespace().collect::<Vec<_>>().join(" ");
+    if word.len() > MAX_WORD_BYTES {
+        return Err(Error::invalid(
+            what,
+            format!("`{}…` is longer than 128 bytes", super::say::cut(&word, 20)),
+            "use a short name",
+        ));
+    }
+    Ok(word)
+}
+
+/// Without empty and repeated words; `None` where nothing is left.
+pub(super) fn clean_list(what: &str, words: &[String], report: &mut Report) -> Result<Option<Vec<String>>> {
+    if words.len() > MAX_LIST {
+        return Err(Error::invalid(what, format!("{} are too many", words.len()), "give at most 64"));
+    }
+    let mut cleaned: Vec<String> = Vec::new();
+    for word in words {
+        let word = clean_word(what, word.trim().trim_start_matches('#'), report)?;
+        if !word.is_empty() && !cleaned.contains(&word) {
+            cleaned.push(word);
+        }
+    }
+    Ok((!cleaned.is_empty()).then_some(cleaned))
+}
+
+fn clean_source(input: &SourceInput, report: &mut Report) -> Result<Source> {
+    let mut word = |what: &str, word: &Option<String>| -> Result<Option<String>> {
+        let word = word.as_deref().map(|word| clean_word(what, word, report)).transpose()?;
+        Ok(word.filter(|word| !word.is_empty()))
+    };
+    let (speaker, client, session) = (
+        word("source.speaker", &input.speaker)?,
+        word("source.client", &input.client)?,
+        word("source.session", &input.session)?,
+    );
+    let who = input.who.as_deref().map(|who| {
+        serde_json::from_value::<Who>(Value::String(who.trim().to_lowercase())).map_err(|_| {
+            Error::invalid("source.who", format!("`{who}` is not known"), "use user, agent, tool, web, import or note")
+        })
+    });
+    let excerpt = input.excerpt.as_deref().map(|excerpt| super::say::cut(&clean(excerpt, report), 2000));
+    Ok(Source {
+        who: who.transpose()?,
+        speaker,
+        client,
+        session,
+        position: input.position,
+        messages: clean_list("source.messages", &input.messages, report)?.unwrap_or_default(),
+        excerpt: excerpt.filter(|excerpt| !excerpt.is_empty()),
+        trusted: input.trusted,
+    })
+}
+
+/// A time as given, or an error that shows how to write one.
+pub(super) fn time(what: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let wrong = || Error::invalid(what, format!("`{text}` is not a time"), "write 2026-11-29 or 2026-11-29T23:35:00Z");
+    Timestamp::parse_lenient(text).map(Some).ok_or_else(wrong)
+}

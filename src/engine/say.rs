@@ -1,0 +1,412 @@
+//! Answers as text, for people and agents: short lines, ids first. Both doors say the same.
+
+use std::fmt::Write;
+
+use super::*;
+use super::{inspect::OverviewKind, remember::Outcome};
+
+/// Longest first line shown in lists, characters.
+const SHORT: usize = 80;
+
+/// The first line of a text, cut at 80 characters.
+pub fn short(text: &str) -> String {
+    cut(text.lines().next().unwrap_or_default().trim(), SHORT)
+}
+
+/// At most `limit` characters, cut between characters and marked with `…`.
+pub fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
+        None => text.to_owned(),
+        Some(_) => {
+            let end = text.char_indices().nth(limit.saturating_sub(1)).map_or(0, |(at, _)| at);
+            format!("{}…", text.get(..end).unwrap_or_default().trim_end())
+        }
+    }
+}
+
+fn day(at: Timestamp) -> String {
+    at.date(&TimeZone::UTC)
+}
+
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// Writing into a `String` cannot fail.
+macro_rules! line {
+    ($text:expr, $($arguments:tt)*) => {{
+        let _: std::fmt::Result = writeln!($text, $($arguments)*);
+    }};
+}
+
+fn not_found(text: &mut String, ids: &[String]) {
+    if !ids.is_empty() {
+        line!(text, "not found: {}", ids.join(", "));
+    }
+}
+
+fn notice(text: &mut String, notice: Option<&String>) {
+    if let Some(notice) = notice {
+        line!(text, "note: {notice}");
+    }
+}
+
+/// One line a memory: what became of it, its id, why.
+pub fn remember(answer: &RememberAnswer) -> String {
+    let mut text = String::new();
+    for result in &answer.results {
+        let what = match result.outcome {
+            Outcome::Saved => "saved",
+            Outcome::Reinforced => "known already",
+            Outcome::Superseded => "saved in place of an older one",
+            Outcome::Conflict => "saved, in conflict",
+            Outcome::Rejected => "rejected",
+        };
+        match &result.id {
+            Some(id) => line!(text, "{what}: {id} ({})", result.why),
+            None => line!(text, "{what}: {}; {}", result.why, result.error.as_deref().unwrap_or_default()),
+        }
+        if let Some(redacted) = &result.redacted {
+            line!(text, "  redacted before saving: {}", redacted.rules.join(", "));
+        }
+        if !result.superseded.is_empty() {
+            line!(text, "  supersedes {}", result.superseded.join(", "));
+        }
+        for similar in &result.similar {
+            line!(text, "  similar: {} {} ({})", similar.id, short(&similar.text), similar.relation);
+        }
+    }
+    text
+}
+
+/// The hits, best first, each with id, kind, date and text.
+pub fn recall(answer: &RecallAnswer) -> String {
+    let mut text = String::new();
+    if !answer.found {
+        text.push_str(if answer.hits.is_empty() { "Nothing found.\n" } else { "Nothing fits well; the nearest:\n" });
+    }
+    for hit in &answer.hits {
+        hit_lines(&mut text, hit);
+    }
+    notice(&mut text, answer.notice.as_ref());
+    text
+}
+
+fn hit_lines(text: &mut String, hit: &Hit) {
+    let mut about = vec![hit.kind.clone(), day(hit.happened.unwrap_or(hit.created))];
+    if hit.status != "active" {
+        about.push(hit.status.clone());
+    }
+    if hit.trusted == Some(false) {
+        about.push("untrusted".into());
+    }
+    about.extend(hit.scope.iter().map(|scope| format!("in {scope}")));
+    about.extend(hit.note.iter().map(|note| format!("note {note}")));
+    line!(text, "{} [{}] {}", hit.id, about.join(", "), hit.text);
+    for previous in &hit.previously {
+        line!(text, "  until {}: {} ({})", day(previous.until), previous.text, previous.id);
+    }
+    if let Some(newer) = &hit.superseded_by {
+        line!(text, "  no longer true: {newer} took its place");
+    }
+    if let Some(why) = &hit.why {
+        let words: Vec<String> = why.words.iter().map(|(word, share)| format!("{word} {share}")).collect();
+        line!(
+            text,
+            "  why: fit {} ({}) × standing {} (strength {}, idle {} days)",
+            why.lexical,
+            words.join(", "),
+            why.standing,
+            why.strength,
+            why.idle_days
+        );
+    }
+}
+
+/// Everything about the opened memories.
+pub fn open(answer: &OpenAnswer) -> String {
+    let mut text = String::new();
+    for opened in &answer.memories {
+        hit_lines(&mut text, &opened.memory);
+        let fades = match opened.fades_at {
+            Some(at) => format!("fades {}", day(at)),
+            None => "does not fade".into(),
+        };
+        line!(
+            text,
+            "  strength {}, used {} on {}, score {}, half-life {} days, {fades}{}",
+            opened.strength,
+            plural(opened.uses as usize, "time", "times"),
+            plural(opened.days_used as usize, "day", "days"),
+            opened.memory.score,
+            opened.half_life_days,
+            if opened.pinned { ", pinned" } else { "" }
+        );
+        if let Some(promotion) = &opened.promotion {
+            let may = if promotion.eligible { "may be promoted" } else { "not yet promoted" };
+            line!(text, "  {may}: {}", promotion.why);
+        }
+        for (what, words) in
+            [("tags", &opened.memory.tags), ("entities", &opened.memory.entities), ("keywords", &opened.keywords)]
+        {
+            if !words.is_empty() {
+                line!(text, "  {what}: {}", words.join(", "));
+            }
+        }
+        for relation in &opened.relations {
+            let arrow = if relation.direction == "out" { "→" } else { "←" };
+            line!(
+                text,
+                "  {arrow} {} {} {}",
+                relation.relation,
+                relation.id,
+                relation.text.as_deref().unwrap_or_default()
+            );
+        }
+        for entry in &opened.history {
+            let said = entry.text.as_deref().map_or(String::new(), |text| format!(": {}", short(text)));
+            line!(text, "  {} {}{said}", entry.at, entry.what);
+        }
+    }
+    not_found(&mut text, &answer.not_found);
+    text
+}
+
+/// What changed.
+pub fn revise(answer: &ReviseAnswer) -> String {
+    let mut text = String::new();
+    if answer.changed.is_empty() {
+        line!(text, "{}: nothing changed", answer.id);
+    } else {
+        line!(text, "{}: changed {}", answer.id, answer.changed.join(", "));
+    }
+    if let Some(path) = &answer.note {
+        line!(text, "  note {path}");
+    }
+    notice(&mut text, answer.why.as_ref());
+    text
+}
+
+/// Scores before and after.
+pub fn reinforce(answer: &ReinforceAnswer) -> String {
+    let mut text = String::new();
+    for result in &answer.results {
+        let counted = if result.counted { "" } else { " (this hour was counted already)" };
+        line!(
+            text,
+            "{}: score {} → {}, {}, strength {}{counted}",
+            result.id,
+            result.old_score,
+            result.new_score,
+            plural(result.uses as usize, "use", "uses"),
+            result.strength
+        );
+    }
+    not_found(&mut text, &answer.not_found);
+    text
+}
+
+/// What was forgotten, and how to undo it.
+pub fn forget(answer: &ForgetAnswer) -> String {
+    let mut text = String::new();
+    if !answer.forgotten.is_empty() {
+        line!(text, "forgotten: {}", answer.forgotten.join(", "));
+    }
+    if let Some(undo) = &answer.undo {
+        line!(text, "undo: {undo}");
+    }
+    not_found(&mut text, &answer.not_found);
+    notice(&mut text, answer.notice.as_ref());
+    text
+}
+
+/// What is back.
+pub fn restore(answer: &RestoreAnswer) -> String {
+    let mut text = String::new();
+    for restored in &answer.restored {
+        line!(text, "restored: {} {} (was {})", restored.id, short(&restored.text), restored.was);
+        if let Some(path) = &restored.note {
+            line!(text, "  note {path}");
+        }
+    }
+    if !answer.not_found.is_empty() {
+        line!(text, "neither forgotten nor faded: {}", answer.not_found.join(", "));
+    }
+    notice(&mut text, answer.notice.as_ref());
+    text
+}
+
+fn promoted_lines(text: &mut String, promoted: &[Promoted], candidates: &[Candidate]) {
+    for promoted in promoted {
+        line!(text, "promoted: {} → {} ({})", promoted.id, promoted.note, promoted.why);
+    }
+    for candidate in candidates {
+        line!(text, "would be promoted: {} {} ({})", candidate.id, candidate.text, candidate.why);
+    }
+}
+
+/// What was promoted, and why.
+pub fn promote(answer: &PromoteAnswer) -> String {
+    let mut text = String::new();
+    promoted_lines(&mut text, &answer.promoted, &answer.candidates);
+    for skipped in &answer.skipped {
+        line!(text, "not promoted: {} ({})", skipped.id, skipped.why);
+    }
+    if text.is_empty() {
+        text.push_str("Nothing has proved itself yet.\n");
+    }
+    notice(&mut text, answer.notice.as_ref());
+    text
+}
+
+/// What tidy did.
+pub fn tidy(answer: &TidyAnswer) -> String {
+    let mut text = String::new();
+    for path in &answer.edited {
+        line!(text, "read back: {path}");
+    }
+    promoted_lines(&mut text, &answer.promoted, &answer.candidates);
+    for path in &answer.refreshed {
+        line!(text, "refreshed: {path}");
+    }
+    if let Some(compacted) = answer.compacted.clone() {
+        text.push_str(&compact(&compacted.into()));
+    }
+    for problem in &answer.problems {
+        line!(text, "note: {problem}");
+    }
+    if text.is_empty() {
+        text.push_str("Nothing was due.\n");
+    }
+    if answer.faded > 0 {
+        line!(text, "faded: {} (`ebbmark faded` lists them)", answer.faded);
+    }
+    text
+}
+
+/// What compaction did.
+pub fn compact(answer: &CompactAnswer) -> String {
+    let mut text = String::new();
+    line!(
+        text,
+        "journal: {} → {} lines, {} → {} bytes",
+        answer.lines_before,
+        answer.lines_after,
+        answer.bytes_before,
+        answer.bytes_after
+    );
+    if answer.forgotten > 0 {
+        line!(text, "  {} forgotten memories left the file", answer.forgotten);
+    }
+    if answer.quarantined > 0 {
+        line!(text, "  {} unreadable lines are in quarantine", answer.quarantined);
+    }
+    text
+}
+
+/// What an inspection shows.
+pub fn inspect(answer: &InspectAnswer) -> String {
+    let mut text = String::new();
+    if let Some(health) = &answer.health {
+        if health.ok {
+            text.push_str("Everything is well.\n");
+        }
+        for finding in &health.findings {
+            line!(text, "{}: {}; {}", finding.level, finding.what, finding.next);
+        }
+    }
+    if let Some(stats) = &answer.stats {
+        stats_lines(&mut text, stats);
+    }
+    for kind in answer.overview.iter().flatten() {
+        overview_lines(&mut text, kind);
+    }
+    if let Some(faded) = &answer.faded {
+        if faded.faded.is_empty() {
+            text.push_str("Nothing has faded.\n");
+        }
+        for memory in &faded.faded {
+            let since = memory.since.map_or(String::new(), |at| format!("since {}, ", day(at)));
+            line!(text, "{} {} ({since}{})", memory.id, memory.text, memory.why);
+        }
+        let shown = faded.faded.len() as u64;
+        if faded.total > shown {
+            line!(text, "and {} more", faded.total - shown);
+        }
+    }
+    text
+}
+
+fn stats_lines(text: &mut String, stats: &Stats) {
+    line!(
+        text,
+        "{} active ({} fading), {} faded, {} superseded, {} forgotten, {} promoted",
+        stats.active,
+        stats.fading,
+        stats.faded,
+        stats.superseded,
+        stats.forgotten,
+        stats.promoted
+    );
+    let kinds: Vec<String> = stats.kinds.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    if !kinds.is_empty() {
+        line!(text, "kinds: {}", kinds.join(", "));
+    }
+    line!(text, "journal: {} lines, {} bytes", stats.journal_lines, stats.journal_bytes);
+    for dead in &stats.dead_knowledge {
+        line!(text, "promoted and unused for 30 days: {dead}");
+    }
+}
+
+fn overview_lines(text: &mut String, kind: &OverviewKind) {
+    line!(text, "{} ({})", kind.kind, kind.count);
+    for memory in &kind.strongest {
+        line!(text, "  {memory}");
+    }
+}
+
+/// Where everything is.
+pub fn whereabouts(answer: &Where) -> String {
+    let mut text = String::new();
+    line!(text, "home     {}", answer.home.display());
+    for journal in &answer.journals {
+        line!(text, "journal  {}", journal.display());
+    }
+    line!(text, "replica  {}", answer.replica.as_deref().unwrap_or("comes with the first memory"));
+    let exists = if answer.vault_exists { "" } else { " (made at the first promotion)" };
+    line!(text, "vault    {}{exists}", answer.vault.display());
+    line!(text, "git      {}", answer.git);
+    line!(text, "config   {}", answer.config.display());
+    line!(text, "cache    {}", answer.cache.display());
+    for warning in &answer.warnings {
+        line!(text, "note: {warning}");
+    }
+    text
+}
+
+/// What was set up.
+pub fn init(answer: &InitAnswer) -> String {
+    let mut text = String::new();
+    line!(text, "home     {}", answer.home.display());
+    line!(text, "vault    {}", answer.vault.display());
+    if answer.written.is_empty() {
+        line!(text, "everything was there already");
+    } else {
+        line!(text, "written  {}", answer.written.join(", "));
+    }
+    notice(&mut text, answer.notice.as_ref());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_between_characters() {
+        assert_eq!(cut("日本語のメモです", 4), "日本語…");
+        assert_eq!(cut("short", 80), "short");
+        assert_eq!(short("first line\nsecond"), "first line");
+        assert_eq!(cut("", 3), "");
+    }
+}

@@ -1,0 +1,87 @@
+//! Init, and what a home remembers about its vaults.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Engine;
+use crate::error::Result;
+use crate::files;
+use crate::git::{Change, Kind as ChangeKind};
+
+/// A request to set up home and vault.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+pub struct InitRequest {}
+
+/// What was set up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct InitAnswer {
+    /// The home.
+    pub home: PathBuf,
+    /// The vault.
+    pub vault: PathBuf,
+    /// Files written, from the vault's root.
+    pub written: Vec<String>,
+    /// The git commit that holds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Why there is no commit, where git was wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+/// `state.json`: what this machine knows of its vaults. Losing it loses nothing but the branch check.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct HomeState {
+    #[serde(default)]
+    vaults: BTreeMap<String, VaultState>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct VaultState {
+    path: PathBuf,
+    branch: String,
+}
+
+impl Engine {
+    /// Makes home and vault where they are missing. Everything works without it.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Git`](crate::error::Error::Git); calling again completes what
+    /// is missing.
+    pub fn init(&self, _request: &InitRequest) -> Result<InitAnswer> {
+        let now = self.clock.now();
+        files::create_folder(&self.home)?;
+        let written = self.make_vault(now)?;
+        let changes: Vec<Change> =
+            written.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }).collect();
+        let (commit, notice) = self.commit(&changes, "Begin the vault", &[], now)?;
+        Ok(InitAnswer { home: self.home.clone(), vault: self.vault.root().to_owned(), written, commit, notice })
+    }
+
+    fn home_state(&self) -> Result<HomeState> {
+        let bytes = files::read_if_there(&self.home.join("state.json"))?.unwrap_or_default();
+        Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    /// The branch of our last commit in this vault: on another one nothing is committed.
+    pub(super) fn own_branch(&self) -> Result<Option<String>> {
+        let Some(id) = self.vault.vault_id()? else { return Ok(None) };
+        Ok(self.home_state()?.vaults.remove(&id).map(|vault| vault.branch))
+    }
+
+    pub(super) fn remember_branch(&self, branch: &str) -> Result<()> {
+        let Some(id) = self.vault.vault_id()? else { return Ok(()) };
+        let mut state = self.home_state()?;
+        let vault = VaultState { path: self.vault.root().to_owned(), branch: branch.to_owned() };
+        if state.vaults.get(&id).is_some_and(|known| known.branch == vault.branch && known.path == vault.path) {
+            return Ok(());
+        }
+        state.vaults.insert(id, vault);
+        let text = serde_json::to_string_pretty(&state).unwrap_or_default();
+        files::create_folder(&self.home)?;
+        files::write_atomic(&self.home.join("state.json"), text.as_bytes())
+    }
+}

@@ -1,0 +1,294 @@
+//! What a process knows at one moment: the folded state, and where the words of each memory lie.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Result};
+use crate::id::{MemoryId, hash64};
+use crate::index::{Document, Index, Joined, Tail, Terms};
+use crate::journal::Told;
+use crate::lexical::{Lengths, Posting, Scorer, Slot};
+use crate::memory::{Memory, State};
+use crate::similarity;
+use crate::words;
+
+/// A place in the word statistics. A memory whose words change gets a new one; the old one is never used again.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    id: MemoryId,
+    /// Hash of the analysed text.
+    hash: u64,
+}
+
+/// The folded state with the words of all memories.
+#[derive(Default)]
+pub(super) struct Store {
+    pub(super) state: State,
+    slots: HashMap<MemoryId, Slot>,
+    places: Vec<Place>,
+    lengths: Lengths,
+    tail: Tail,
+    terms: Option<Terms>,
+    /// Documents of the index that are of no use any more.
+    strays: Vec<u64>,
+    /// Memories by the hash of what makes two of them the same; filled at the first `remember`.
+    same: Option<HashMap<u64, Vec<MemoryId>>>,
+}
+
+impl Store {
+    /// Makes the store of a state, with the words that the index has; the rest is analysed. Where the index cannot
+    /// be read, everything is.
+    pub(super) fn new(state: State, index: Option<&Index>) -> (Store, Option<Error>) {
+        let mut store = Store { state, ..Store::default() };
+        let mut all: Vec<Place> =
+            store.state.memories().map(|memory| Place { id: memory.id, hash: analysis_hash(memory) }).collect();
+        all.sort_unstable_by_key(|place| place.id);
+        store.slots = all.iter().zip(0..).map(|(place, slot)| (place.id, slot)).collect();
+        store.places = all;
+        let mut trouble = None;
+        match index.map(|index| store.join(index)).transpose() {
+            Ok(Some(joined)) => store.take_documents(&joined),
+            Ok(None) => {}
+            Err(error) => trouble = Some(error),
+        }
+        store.analyse_the_rest();
+        (store, trouble)
+    }
+
+    fn join(&self, index: &Index) -> Result<Joined> {
+        index.join(|id, hash| {
+            let slot = *self.slots.get(&MemoryId::from_bits(id))?;
+            (self.places[slot as usize].hash == hash).then_some(slot)
+        })
+    }
+
+    fn take_documents(&mut self, joined: &Joined) {
+        for (slot, length) in &joined.documents {
+            self.lengths.set(*slot, *length);
+            self.tail.remove(*slot);
+        }
+        self.terms = Some(joined.terms.clone());
+        self.strays.clone_from(&joined.strays);
+    }
+
+    /// Analyses what has neither a document nor a place in the tail.
+    fn analyse_the_rest(&mut self) {
+        let missing: Vec<(MemoryId, Slot)> = self
+            .slots
+            .iter()
+            .filter(|(_, slot)| self.lengths.get(**slot).is_none())
+            .map(|(id, slot)| (*id, *slot))
+            .collect();
+        for (id, slot) in missing {
+            if let Some(memory) = self.state.get(id) {
+                let terms = document_terms(memory);
+                self.lengths.set(slot, terms.len() as u32);
+                self.tail.add(slot, &terms);
+            }
+        }
+    }
+
+    /// Takes over a newer commit of the index.
+    pub(super) fn rejoin(&mut self, index: &Index) -> Result<()> {
+        let joined = self.join(index)?;
+        // What the old documents covered and the new ones do not must be analysed.
+        let covered: std::collections::HashSet<Slot> = joined.documents.iter().map(|(slot, _)| *slot).collect();
+        let slots: Vec<Slot> = self.slots.values().copied().collect();
+        for slot in slots {
+            if !covered.contains(&slot) && !self.tail.contains(slot) {
+                self.lengths.remove(slot);
+            }
+        }
+        self.take_documents(&joined);
+        self.analyse_the_rest();
+        Ok(())
+    }
+
+    /// Goes on without the index: every memory is analysed here.
+    pub(super) fn leave_index(&mut self) {
+        self.terms = None;
+        self.strays.clear();
+        let slots: Vec<Slot> = self.slots.values().copied().collect();
+        for slot in slots {
+            if !self.tail.contains(slot) {
+                self.lengths.remove(slot);
+            }
+        }
+        self.analyse_the_rest();
+    }
+
+    /// Folds lines in and brings the words of the memories they are about up to date.
+    pub(super) fn apply(&mut self, lines: Vec<Told>) {
+        let mut changed: Vec<MemoryId> = Vec::new();
+        for told in lines {
+            let packed: Vec<MemoryId> = told.line.ids.keys().copied().collect();
+            changed.extend(packed);
+            changed.extend(self.state.apply(told.line, &told.replica, told.number, told.crc));
+        }
+        self.state.settle();
+        changed.sort_unstable();
+        changed.dedup();
+        for id in changed {
+            self.update(id);
+        }
+    }
+
+    fn update(&mut self, id: MemoryId) {
+        let slot = self.slots.get(&id).copied();
+        let Some(memory) = self.state.get(id) else {
+            if let Some(slot) = slot {
+                self.drop_slot(id, slot);
+            }
+            return;
+        };
+        let hash = analysis_hash(memory);
+        if slot.is_some_and(|slot| self.places[slot as usize].hash == hash) {
+            return;
+        }
+        let terms = document_terms(memory);
+        let same_key = self.same.is_some().then(|| same_key(memory));
+        if let Some(slot) = slot {
+            self.drop_slot(id, slot);
+        }
+        let slot = self.places.len() as Slot;
+        self.places.push(Place { id, hash });
+        self.slots.insert(id, slot);
+        self.lengths.set(slot, terms.len() as u32);
+        self.tail.add(slot, &terms);
+        if let (Some(same), Some(key)) = (&mut self.same, same_key) {
+            same.entry(key).or_default().push(id);
+        }
+    }
+
+    fn drop_slot(&mut self, id: MemoryId, slot: Slot) {
+        self.lengths.remove(slot);
+        self.tail.remove(slot);
+        self.slots.remove(&id);
+        if self.terms.is_some() {
+            self.strays.push(id.bits());
+        }
+    }
+
+    /// Memories that may be the same as one with this key (a hash: compare before you trust it).
+    pub(super) fn same_as(&mut self, key: u64) -> Vec<MemoryId> {
+        let same = self.same.get_or_insert_with(|| {
+            let mut same: HashMap<u64, Vec<MemoryId>> = HashMap::new();
+            for memory in self.state.memories() {
+                same.entry(same_key(memory)).or_default().push(memory.id);
+            }
+            same
+        });
+        let mut ids = same.get(&key).cloned().unwrap_or_default();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// Scores all memories for the words of a query: (memory, lexical score), and what explains a score.
+    pub(super) fn score(
+        &self,
+        query: &[String],
+        scorer: &mut Scorer,
+        explain: &[MemoryId],
+    ) -> Result<(Vec<(MemoryId, f32)>, HashMap<MemoryId, Vec<(String, f32)>>)> {
+        let matches = scorer.score(query, &self.lengths, |word, out: &mut Vec<Posting>| {
+            if let Some(terms) = &self.terms {
+                terms.postings(word, out)?;
+            }
+            self.tail.postings(word, out);
+            Ok::<(), Error>(())
+        })?;
+        let hits = matches.hits().iter().map(|hit| (self.places[hit.slot as usize].id, hit.score)).collect();
+        let explained = explain
+            .iter()
+            .filter_map(|id| {
+                let words = matches.explain(*self.slots.get(id)?);
+                Some((*id, words.into_iter().map(|(word, share)| (word.to_owned(), share)).collect()))
+            })
+            .collect();
+        Ok((hits, explained))
+    }
+
+    /// Memories that have no document yet.
+    pub(super) fn without_document(&self) -> usize {
+        self.tail.len()
+    }
+
+    /// The documents that the index lacks, and those it should drop.
+    pub(super) fn missing_documents(&self) -> (Vec<Document>, Vec<u64>) {
+        let documents: Vec<Document> = self
+            .tail
+            .slots()
+            .filter_map(|slot| {
+                let place = self.places[slot as usize];
+                let memory = self.state.get(place.id)?;
+                Some(Document { id: place.id.bits(), hash: place.hash, terms: document_terms(memory) })
+            })
+            .collect();
+        let gone =
+            self.strays.iter().copied().filter(|id| !self.slots.contains_key(&MemoryId::from_bits(*id))).collect();
+        (documents, gone)
+    }
+}
+
+/// The words under which a memory is found: text, title, tags, entities, keywords, who said it, and when it happened.
+/// A speaker or date that the text already names counts once.
+pub(super) fn document_terms(memory: &Memory) -> Vec<String> {
+    let mut terms = words::terms(&memory.text);
+    let mut rest: Vec<String> = Vec::new();
+    rest.extend(memory.title.iter().flat_map(|title| words::terms(title)));
+    for part in memory.tags.iter().chain(&memory.entities).chain(&memory.keywords) {
+        rest.extend(words::terms(part));
+    }
+    let speakers = memory.sources.iter().filter_map(|source| source.speaker.as_deref());
+    rest.extend(speakers.flat_map(words::name_terms));
+    rest.extend(memory.happened.into_iter().flat_map(words::date_terms));
+    for term in rest {
+        if !terms.contains(&term) {
+            terms.push(term);
+        }
+    }
+    terms
+}
+
+/// Hash of all that [`document_terms`] depends on.
+fn analysis_hash(memory: &Memory) -> u64 {
+    let mut hash = Fnv::new();
+    hash.add(&memory.text);
+    hash.add(memory.title.as_deref().unwrap_or(""));
+    for list in [&memory.tags, &memory.entities, &memory.keywords] {
+        hash.add("\u{1}");
+        list.iter().for_each(|part| hash.add(part));
+    }
+    for source in &memory.sources {
+        hash.add(source.speaker.as_deref().unwrap_or(""));
+    }
+    hash.add(&memory.happened.map_or(0, |at| at.millis()).to_string());
+    hash.0
+}
+
+/// FNV-1a, 64 bit: the same in every version, fast on short texts.
+struct Fnv(u64);
+
+impl Fnv {
+    fn new() -> Self {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+
+    fn add(&mut self, text: &str) {
+        for byte in text.bytes().chain([0]) {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+}
+
+/// Hash of what makes two memories the same: wording in normal form, scope, speaker, and the day it happened.
+pub(super) fn same_key(memory: &Memory) -> u64 {
+    let speaker = memory.sources.iter().find_map(|source| source.speaker.as_deref());
+    key_of(&memory.text, memory.scope_name(), speaker, memory.happened)
+}
+
+/// As [`same_key`], for something not remembered yet.
+pub(super) fn key_of(text: &str, scope: &str, speaker: Option<&str>, happened: Option<crate::clock::Timestamp>) -> u64 {
+    let day = happened.map_or(String::new(), |at| at.hour().day().to_string());
+    let speaker = speaker.map_or(String::new(), words::fold);
+    hash64(format!("{}\0{scope}\0{speaker}\0{day}", similarity::normal_form(text)).as_bytes())
+}

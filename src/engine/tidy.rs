@@ -1,0 +1,259 @@
+//! Tidy: what is due, in one go, each step with its reason. Also compaction on request.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::promote::{Candidate, PromoteRequest, Promoted, stem, subject};
+use super::{Engine, lenient};
+use crate::clock::{DAY_MS, Timestamp};
+use crate::config::PromotionMode;
+use crate::error::Result;
+use crate::git::{Change, Kind as ChangeKind};
+use crate::id::content_hash;
+use crate::journal::Compaction;
+use crate::memory::{By, Line, Op};
+use crate::note::{Value, frontmatter};
+
+/// Compaction is due when more lines than this would go, and they are half of the file.
+const COMPACT_FROM_LINES: usize = 1000;
+
+/// A request to tidy.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TidyRequest {
+    /// Only say what would be done.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub dry_run: Option<bool>,
+}
+
+/// What tidy did, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TidyAnswer {
+    /// Notes with a person's edits that were read back.
+    pub edited: Vec<String>,
+    /// Memories that were promoted.
+    pub promoted: Vec<Promoted>,
+    /// Memories that would be promoted (`dry_run`, or promotion is not automatic).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+    /// Notes whose numbers were brought up to date.
+    pub refreshed: Vec<String>,
+    /// Memories that are faded now.
+    pub faded: u64,
+    /// Compaction, where it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<CompactAnswer>")]
+    pub compacted: Option<Compaction>,
+    /// The git commit of what changed besides promotions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// What a person should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// What compaction did, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactAnswer {
+    /// Lines before.
+    pub lines_before: usize,
+    /// Lines after.
+    pub lines_after: usize,
+    /// Bytes before.
+    pub bytes_before: usize,
+    /// Bytes after.
+    pub bytes_after: usize,
+    /// Memories whose text left the file, because they were forgotten long enough ago.
+    pub forgotten: usize,
+    /// Lines that could not be read, moved to quarantine.
+    pub quarantined: usize,
+}
+
+impl From<Compaction> for CompactAnswer {
+    fn from(done: Compaction) -> Self {
+        CompactAnswer {
+            lines_before: done.lines_before,
+            lines_after: done.lines_after,
+            bytes_before: done.bytes_before,
+            bytes_after: done.bytes_after,
+            forgotten: done.forgotten,
+            quarantined: done.quarantined,
+        }
+    }
+}
+
+impl Engine {
+    /// Does what is due: reads the vault back, promotes what has proved itself, refreshes the numbers in notes,
+    /// commits, compacts, folds the index.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): what was done before stays
+    /// done; tidying again goes on.
+    pub fn tidy(&self, request: &TidyRequest) -> Result<TidyAnswer> {
+        let now = self.clock.now();
+        let is_dry = request.dry_run.unwrap_or(false);
+        self.flush_uses()?;
+        let mut answer = TidyAnswer::default();
+        let mut changes = Vec::new();
+        if is_dry {
+            self.refresh_at(now)?;
+        } else {
+            let reconciled = self.reconcile(now)?;
+            answer.edited = reconciled.edited.iter().map(|(_, path)| path.clone()).collect();
+            answer.problems = reconciled.problems;
+            let edits: Vec<&str> = answer.edited.iter().map(|path| stem(path)).collect();
+            if !reconciled.changes.is_empty() {
+                let ids: Vec<String> = reconciled.edited.iter().map(|(id, _)| id.to_string()).collect();
+                let (commit, notice) =
+                    self.commit(&reconciled.changes, &subject("Edit in Obsidian", &edits), &ids, now)?;
+                answer.commit = commit;
+                answer.problems.extend(notice);
+            }
+        }
+        let promotes = !is_dry && self.config.promotion == PromotionMode::Auto;
+        if self.config.promotion != PromotionMode::Off {
+            let promoted = self.promote(&PromoteRequest { dry_run: Some(!promotes), ..PromoteRequest::default() })?;
+            answer.promoted = promoted.promoted;
+            answer.candidates = promoted.candidates;
+            answer.problems.extend(promoted.notice);
+        }
+        let stale = self.stale_notes(now);
+        if is_dry {
+            answer.refreshed = stale.into_iter().map(|note| note.path).collect();
+        } else {
+            self.refresh_notes(stale, now, &mut answer, &mut changes)?;
+            self.commit_leftovers(changes, now, &mut answer)?;
+        }
+        answer.faded = self.faded_count(now);
+        let forecast = self.compact_now(true, now)?;
+        let gone = forecast.lines_before.saturating_sub(forecast.lines_after);
+        if gone > COMPACT_FROM_LINES && gone * 2 > forecast.lines_before {
+            answer.compacted = Some(if is_dry { forecast } else { self.compact_now(false, now)? });
+        }
+        if !is_dry {
+            self.fold_index();
+        }
+        Ok(answer)
+    }
+
+    /// Compacts this machine's journal.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy),
+    /// [`Error::Changed`](crate::error::Error::Changed); the journal is then as it was.
+    pub fn compact(&self, dry_run: bool) -> Result<CompactAnswer> {
+        let now = self.clock.now();
+        self.refresh_at(now)?;
+        let done = self.compact_now(dry_run, now)?;
+        self.refresh_at(now)?;
+        Ok(done.into())
+    }
+
+    fn compact_now(&self, dry_run: bool, now: Timestamp) -> Result<Compaction> {
+        let keep = (self.config.forget.keep_days * DAY_MS as f64) as i64;
+        self.journal.compact(now, dry_run, |id| {
+            let store = self.store();
+            let (at, order) = store.state.forgotten_since(id)?;
+            let is_due = now.millis().saturating_sub(at.millis()) >= keep || store.state.is_purged(id);
+            is_due.then_some(order)
+        })
+    }
+
+    /// Notes whose use numbers are behind the journal.
+    fn stale_notes(&self, now: Timestamp) -> Vec<StaleNote> {
+        let store = self.store();
+        let mut stale: Vec<StaleNote> = store
+            .state
+            .memories()
+            .filter_map(|memory| {
+                let note = memory.note.as_ref().filter(|note| !note.is_gone)?;
+                let trace = memory.trace(&self.config);
+                let text = self.vault.read(&note.path).ok()?;
+                if content_hash(text.as_bytes()) != note.hash {
+                    return None;
+                }
+                let keys = [
+                    ("status", Value::from(memory.status(&self.config, now).as_str())),
+                    ("last_used", Value::from(self.date(trace.last_used()))),
+                    ("uses", Value::from(trace.uses())),
+                    ("strength", super::promote::number(super::remember::round(trace.strength))),
+                ];
+                let new = keys
+                    .iter()
+                    .try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value))
+                    .ok()?;
+                (new != text).then(|| StaleNote {
+                    path: note.path.clone(),
+                    hash: note.hash.clone(),
+                    line: Line {
+                        hash: Some(content_hash(new.as_bytes())),
+                        by: Some(By::Ebbmark),
+                        wrote: Some(self.wrote(memory)),
+                        ..Line::about(Op::Note, memory.id)
+                    },
+                    text: new,
+                })
+            })
+            .collect();
+        stale.sort_by(|a, b| a.path.cmp(&b.path));
+        stale
+    }
+
+    fn refresh_notes(
+        &self,
+        stale: Vec<StaleNote>,
+        now: Timestamp,
+        answer: &mut TidyAnswer,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
+        if stale.is_empty() {
+            return Ok(());
+        }
+        self.write(now, |_| {
+            let mut lines = Vec::new();
+            for note in stale {
+                // A person who edits at this moment goes first; the next tidy follows.
+                if self.vault.edit(&note.path, &note.hash, &note.text).is_ok() {
+                    changes.push(Change { path: note.path.clone(), kind: ChangeKind::Write });
+                    answer.refreshed.push(note.path);
+                    lines.push(note.line);
+                }
+            }
+            Ok((lines, ()))
+        })
+    }
+
+    /// Commits refreshed notes, and notes that a crash left uncommitted.
+    fn commit_leftovers(&self, mut changes: Vec<Change>, now: Timestamp, answer: &mut TidyAnswer) -> Result<()> {
+        let Some(git) = self.git() else { return Ok(()) };
+        let own: Vec<String> = {
+            let store = self.store();
+            store
+                .state
+                .memories()
+                .filter_map(|memory| Some(memory.note.as_ref().filter(|note| !note.is_gone)?.path.clone()))
+                .collect()
+        };
+        for path in git.dirty(&own).unwrap_or_default() {
+            if !changes.iter().any(|change| change.path == path) {
+                changes.push(Change { path, kind: ChangeKind::Write });
+            }
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let titles: Vec<&str> = changes.iter().map(|change| stem(&change.path)).collect();
+        let (commit, notice) = self.commit(&changes, &subject("Refresh", &titles), &[], now)?;
+        answer.commit = commit.or(answer.commit.take());
+        answer.problems.extend(notice);
+        Ok(())
+    }
+}
+
+/// A note whose numbers are behind, and its text with the new ones.
+struct StaleNote {
+    path: String,
+    hash: String,
+    line: Line,
+    text: String,
+}

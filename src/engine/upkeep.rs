@@ -1,0 +1,96 @@
+//! Upkeep: what a serving process does by itself, between requests.
+
+use super::{Engine, TidyRequest};
+use crate::clock::{HOUR_MS, Timestamp};
+use crate::error::Result;
+use crate::index::{Folded, Index};
+use crate::words;
+
+/// Memories without a document that make folding worth it at once.
+const FOLD_FROM: usize = 200;
+/// How often uses are written and the index looked at, milliseconds.
+const STEP_MS: i64 = 2_000;
+/// Pause before a small tail is folded, milliseconds.
+const FOLD_SMALL_AFTER_MS: i64 = 60_000;
+/// How often memory is tidied, milliseconds.
+const TIDY_EVERY_MS: i64 = HOUR_MS;
+
+/// What upkeep remembers between its steps.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Upkeep {
+    last_fold: Option<Timestamp>,
+    last_tidy: Option<Timestamp>,
+}
+
+impl Engine {
+    /// Does what is due and says when to come again. Failures are left for the next step: nothing acknowledged
+    /// depends on upkeep.
+    ///
+    /// # Errors
+    /// The first failure of this step, for the log.
+    pub fn step(&self, upkeep: &mut Upkeep) -> (Timestamp, Result<()>) {
+        let now = self.clock.now();
+        let next = now.plus_millis(STEP_MS);
+        let mut outcome = self.flush_uses();
+        let since = |last: Option<Timestamp>| last.map_or(i64::MAX, |last| now.millis() - last.millis());
+        let waiting = self.store().without_document();
+        let is_small_due = waiting > 0 && since(upkeep.last_fold.or(Some(now))) >= FOLD_SMALL_AFTER_MS;
+        if waiting >= FOLD_FROM || is_small_due {
+            self.fold_index();
+            upkeep.last_fold = Some(now);
+        }
+        upkeep.last_fold.get_or_insert(now);
+        if since(upkeep.last_tidy.or(Some(now))) >= TIDY_EVERY_MS {
+            outcome = outcome.and(self.tidy(&TidyRequest::default()).map(drop));
+            upkeep.last_tidy = Some(now);
+        }
+        upkeep.last_tidy.get_or_insert(now);
+        (next, outcome)
+    }
+
+    /// Brings the index up to date where it lacks enough to be worth a commit. For commands that end right after.
+    pub fn fold_if_worth_it(&self) {
+        if self.store().without_document() >= FOLD_FROM * 5 {
+            self.fold_index();
+        }
+    }
+
+    /// Brings the index up to date. Another process may be at it: then it is left to that one. A fault only makes
+    /// recall slower; it is shown as a notice.
+    pub(super) fn fold_index(&self) {
+        let (documents, gone) = self.store().missing_documents();
+        if documents.is_empty() && gone.is_empty() {
+            return;
+        }
+        let mut state = self.index();
+        let folded = (|| -> Result<Option<Index>> {
+            let index = match state.index.take() {
+                Some(index) => index,
+                None if state.trouble.is_some() => Index::discard(&self.cache(), words::ANALYZER_VERSION)?,
+                None => Index::ensure(&self.cache(), words::ANALYZER_VERSION)?,
+            };
+            if index.fold_in(documents, &gone)? == Folded::Busy {
+                return Ok(Some(index));
+            }
+            Ok(Some(index))
+        })();
+        match folded {
+            Ok(index) => {
+                state.index = index;
+                state.was_opened = true;
+                state.trouble = None;
+                if let Some(index) = state.index.as_mut() {
+                    let mut store = self.store.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    if let Err(error) = index.reload().and_then(|()| store.rejoin(index)) {
+                        state.trouble = Some(error.to_string());
+                        store.leave_index();
+                    }
+                }
+                if state.trouble.is_some() {
+                    state.index = None;
+                }
+            }
+            Err(error) => state.trouble = Some(error.to_string()),
+        }
+    }
+}

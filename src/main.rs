@@ -1,0 +1,3 @@
+//! Arguments → one command → exit code.
+
+fn main() {}

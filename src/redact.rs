@@ -1,0 +1,718 @@
+//! Secrets never reach the disk: what looks like one is replaced before a text may be written.
+//!
+//! Only this module makes a [`Redacted`], and only such text enters journal, vault, quarantine and logs. A cheap set of
+//! triggers finds the rules that may apply, so that clean text costs one pass; each rule is a linear-time pattern with
+//! a judge that keeps what only looks like a secret (hashes, ids, `${TOKEN}`, prose). Where a text has doubtful ends,
+//! such as an unclosed `<private>`, the rest of it goes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use regex::{Captures, Regex, RegexSet};
+
+/// Text that has passed redaction.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Redacted(String);
+
+impl Redacted {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, owned.
+    pub fn into_string(self) -> String {
+        self.0
+    }
+}
+
+impl fmt::Display for Redacted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// What was taken out of a text; never the secrets themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Secrets and private blocks removed.
+    pub count: usize,
+    /// The rules that found them, such as `github-token` or `private`; sorted, each once.
+    pub rules: Vec<String>,
+}
+
+impl Report {
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds what `other` found.
+    pub fn merge(&mut self, other: Report) {
+        self.count += other.count;
+        self.rules.extend(other.rules);
+        self.rules.sort_unstable();
+        self.rules.dedup();
+    }
+
+    fn add(&mut self, count: usize, rule: &str) {
+        self.merge(Report { count, rules: vec![rule.to_owned()] });
+    }
+}
+
+/// Rounds after which a text that still changes is hidden as a whole.
+const MAX_ROUNDS: usize = 16;
+
+/// Removes private blocks and secrets from `text`. A second pass changes nothing.
+pub fn redact(text: &str) -> (Redacted, Report) {
+    let mut report = Report::default();
+    let mut current = Cow::Borrowed(text);
+    for _ in 0..MAX_ROUNDS {
+        // What is left after a removal can be a secret anew: `<pri<private></private>vate>`.
+        match round(&current, &mut report) {
+            Some(next) => current = Cow::Owned(next),
+            None => return (Redacted(current.into_owned()), report),
+        }
+    }
+    report.add(1, PRIVATE);
+    (Redacted(placeholder(PRIVATE)), report)
+}
+
+/// Redacts every string value of a serialised JSON text, keys and all other bytes left as they are. What is not JSON is
+/// redacted as plain text.
+pub fn redact_json(serialised: &str) -> (Redacted, Report) {
+    let escaped_letters = || serialised.contains("\\u") || serialised.contains("\\/");
+    if !RULES.filter.is_match(serialised) && !escaped_letters() {
+        return (Redacted(serialised.to_owned()), Report::default());
+    }
+    let mut report = Report::default();
+    match json_values(serialised, &mut report) {
+        Some(line) => (Redacted(line), report),
+        None => redact(serialised),
+    }
+}
+
+/// `serialised` with its string values redacted; nothing if a string in it cannot be read.
+fn json_values(serialised: &str, report: &mut Report) -> Option<String> {
+    let mut out = String::with_capacity(serialised.len());
+    let mut rest = serialised;
+    while let Some((before, literal)) = rest.split_once('"') {
+        let end = literal_end(literal)?;
+        let (inner, after) = (literal.get(..end)?, literal.get(end + 1..)?);
+        let is_key = after.trim_start().starts_with(':');
+        let text = match inner.contains('\\') {
+            _ if is_key => Cow::Borrowed(""),
+            true => Cow::Owned(serde_json::from_str::<String>(&format!("\"{inner}\"")).ok()?),
+            false => Cow::Borrowed(inner),
+        };
+        out += before;
+        let (redacted, found) = redact(&text);
+        if found.is_empty() {
+            out.extend(["\"", inner, "\""]);
+        } else {
+            out += &serde_json::Value::String(redacted.into_string()).to_string();
+            report.merge(found);
+        }
+        rest = after;
+    }
+    out += rest;
+    Some(out)
+}
+
+/// Where the quote stands that closes a JSON string.
+fn literal_end(literal: &str) -> Option<usize> {
+    let mut escaped = false;
+    literal.bytes().position(|byte| {
+        let closes = byte == b'"' && !escaped;
+        escaped = byte == b'\\' && !escaped;
+        closes
+    })
+}
+
+/// Name of the rule for `<private>` blocks.
+const PRIVATE: &str = "private";
+
+fn placeholder(rule: &str) -> String {
+    format!("[secret:{rule}]")
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("patterns are constants that a test compiles")
+}
+
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| regex(r"\[secret:[a-z]+(?:-[a-z]+)*\]"));
+
+/// Opening and closing tags of private blocks, also with their brackets written as entities.
+static PRIVATE_TAG: LazyLock<Regex> =
+    LazyLock::new(|| regex(r"(?i)(?:<|&lt;)\s*(/?)\s*private(?:\s[^<>]*?)?(?:>|&gt;)"));
+
+/// The table of rules; its head explains the form.
+const TABLE: &str = include_str!("redact.rules");
+
+static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::read(TABLE));
+
+/// The table, read.
+struct Rules {
+    all: Vec<Rule>,
+    /// What names and values can look like, by name.
+    shapes: HashMap<&'static str, Pattern>,
+    /// Says which rules may apply to a text: a pattern per rule, and a last one for private tags.
+    filter: RegexSet,
+}
+
+/// One kind of secret.
+struct Rule {
+    name: &'static str,
+    judge: Judge,
+    find: Pattern,
+}
+
+/// A pattern, compiled when first needed.
+#[derive(Default)]
+struct Pattern {
+    text: String,
+    compiled: OnceLock<Regex>,
+}
+
+/// What of a match is to be hidden, if it is a secret at all.
+type Judge = fn(&str, &Captures<'_>) -> Option<Range<usize>>;
+
+impl Rules {
+    fn read(table: &'static str) -> Self {
+        let mut shapes: HashMap<&str, Pattern> = HashMap::new();
+        let mut all: Vec<Rule> = Vec::new();
+        let mut triggers: Vec<String> = Vec::new();
+        for line in table.lines().filter(|line| !line.starts_with('#')) {
+            let spelled_out = |pattern: &str| {
+                shapes.iter().fold(pattern.to_owned(), |text, (name, shape)| {
+                    text.replace(&format!("{{{name}}}"), &format!("(?:{})", shape.text))
+                })
+            };
+            if let Some((name, shape)) = line.strip_prefix('@').and_then(|line| line.split_once(" = ")) {
+                let text = spelled_out(shape);
+                shapes.insert(name, Pattern { text, ..Pattern::default() });
+            } else if let Some((name, judge)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+                let judge = match judge.trim() {
+                    "whole" => whole,
+                    "stated" => stated,
+                    "mixed" => mixed,
+                    "password" => assigned_password,
+                    "credential" => assigned_credential,
+                    _ => token as Judge,
+                };
+                all.push(Rule { name, judge, find: Pattern::default() });
+            } else if let Some(trigger) = line.strip_prefix("when ") {
+                triggers.push(spelled_out(trigger));
+            } else if let (Some(rule), Some(pattern)) = (all.last_mut(), line.strip_prefix("find ")) {
+                if !rule.find.text.is_empty() {
+                    rule.find.text.push('|');
+                }
+                rule.find.text += &spelled_out(pattern);
+            }
+        }
+        triggers.push(r"(?i)(?:<|&lt;)\s*/?\s*private".into());
+        let filter = RegexSet::new(triggers).expect("triggers are constants that every test compiles");
+        Rules { all, shapes, filter }
+    }
+}
+
+impl Rule {
+    fn regex(&self) -> &Regex {
+        self.find.compiled.get_or_init(|| regex(&self.find.text))
+    }
+}
+
+/// Whether all of `text` has a shape of the table.
+fn has_shape(text: &str, name: &str) -> bool {
+    RULES
+        .shapes
+        .get(name)
+        .is_some_and(|shape| shape.compiled.get_or_init(|| regex(&format!(r"\A(?s:{})\z", shape.text))).is_match(text))
+}
+
+/// One round: the text without what was found, or nothing if it is clean.
+fn round(text: &str, report: &mut Report) -> Option<String> {
+    let hits = RULES.filter.matches(text);
+    if hits.matched(RULES.all.len())
+        && let Some((public, blocks)) = without_private(text)
+    {
+        report.add(blocks, PRIVATE);
+        return Some(public);
+    }
+    let mut found: Vec<(Range<usize>, usize)> = Vec::new();
+    for (number, rule) in hits.iter().filter_map(|number| Some((number, RULES.all.get(number)?))) {
+        for part in between_placeholders(text) {
+            let segment = text.get(part.clone()).unwrap_or_default();
+            let spans = rule.regex().captures_iter(segment).filter_map(|captures| (rule.judge)(segment, &captures));
+            found.extend(spans.map(|span| (part.start + span.start..part.start + span.end, number)));
+        }
+    }
+    if found.is_empty() {
+        return None;
+    }
+    found.sort_by_key(|(span, number)| (span.start, *number));
+    let mut merged: Vec<(Range<usize>, usize)> = Vec::new();
+    for (span, number) in found {
+        match merged.last_mut() {
+            // The first rule of the list is the most specific one and names the whole.
+            Some((last, name)) if span.start < last.end => {
+                last.end = last.end.max(span.end);
+                *name = (*name).min(number);
+            }
+            _ => merged.push((span, number)),
+        }
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for (span, number) in merged {
+        out += text.get(copied..span.start).unwrap_or_default();
+        out += &placeholder(RULES.all[number].name);
+        report.add(1, RULES.all[number].name);
+        copied = span.end;
+    }
+    out += text.get(copied..).unwrap_or_default();
+    Some(out)
+}
+
+/// The parts of `text` around the placeholders of an earlier pass.
+fn between_placeholders(text: &str) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let mut start = 0;
+    if text.contains("[secret:") {
+        for known in PLACEHOLDER.find_iter(text) {
+            parts.push(start..known.start());
+            start = known.end();
+        }
+    }
+    parts.push(start..text.len());
+    parts
+}
+
+/// `text` without its private blocks, and how many there were: nested ones count as one, an unclosed one reaches to the
+/// end. Nothing if there is none.
+fn without_private(text: &str) -> Option<(String, usize)> {
+    let (mut out, mut copied, mut depth, mut blocks) = (String::new(), 0, 0usize, 0);
+    for tag in PRIVATE_TAG.captures_iter(text) {
+        let whole = tag.get(0)?;
+        if tag.get(1)?.is_empty() {
+            if depth == 0 {
+                out += text.get(copied..whole.start()).unwrap_or_default();
+                blocks += 1;
+            }
+            depth += 1;
+        } else if depth > 0 {
+            depth -= 1;
+            copied = whole.end();
+        }
+    }
+    if depth == 0 {
+        out += text.get(copied..).unwrap_or_default();
+    }
+    (blocks > 0).then_some((out, blocks))
+}
+
+/// The first group that takes part, else the whole match.
+fn found(captures: &Captures<'_>) -> Option<Range<usize>> {
+    captures.iter().skip(1).flatten().next().or(captures.get(0)).map(|found| found.range())
+}
+
+fn whole(_: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    found(captures)
+}
+
+/// A token, unless it stands in manuals or, known only by its surroundings, is a commit or an id.
+fn token(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    let span = found(captures)?;
+    let token = text.get(span.clone())?;
+    let is_known_by_form = captures.get(0)?.range() == span;
+    (entropy(token) >= 2.5 && !is_stand_in(token) && (is_known_by_form || !has_shape(token, "hash"))).then_some(span)
+}
+
+/// A value, unless it only holds the place of one.
+fn stated(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    found(captures).filter(|span| text.get(span.clone()).is_some_and(|value| !is_stand_in(value)))
+}
+
+/// A value, unless it is made of words.
+fn mixed(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    stated(text, captures).filter(|span| text.get(span.clone()).is_some_and(|value| !has_shape(value, "words")))
+}
+
+/// `name = value` as found in a text.
+struct Assignment<'t> {
+    /// The whole name, spelled `db-password-2`.
+    name: String,
+    form: Form,
+    value: &'t str,
+    span: Range<usize>,
+    quoted: bool,
+    /// Whether nothing but closing marks follows the value on its line.
+    ends_line: bool,
+}
+
+/// How a value is tied to its name.
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum Form {
+    /// `NAME=value`, as in shells.
+    Variable,
+    /// `name=value`, as in options and query strings.
+    Option,
+    /// `name = value`, `name: value`, `<name>value`.
+    Field,
+    /// `--name value`.
+    Flag,
+    /// "the name is value".
+    Told,
+}
+
+/// Bytes of a line that are read as a value at most.
+const LONGEST_VALUE: usize = 4096;
+
+impl<'t> Assignment<'t> {
+    fn read(text: &'t str, captures: &Captures<'_>) -> Option<Self> {
+        let (word, tail) = (captures.get(0)?, captures.get(1)?);
+        let separator = text.get(captures.get(2)?.range())?;
+        let before = text.get(..word.start())?;
+        let start = before.trim_end_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')).len();
+        let name = text.get(start..tail.end())?;
+        let form = match separator {
+            "=" if !name.contains(char::is_lowercase) => Form::Variable,
+            "=" => Form::Option,
+            ">" if !before.get(..start)?.ends_with('<') => return None,
+            sign if sign.contains(['=', '>', ':', '：']) && !sign.contains(char::is_alphabetic) => Form::Field,
+            space if !space.trim().is_empty() => Form::Told,
+            _ if name.starts_with("--") => Form::Flag,
+            _ => return None,
+        };
+        let rest = text.get(word.end()..)?;
+        let most = rest.floor_char_boundary(LONGEST_VALUE);
+        let line = rest.get(..most)?.lines().next()?;
+        let (value, quoted) = match captures.get(3) {
+            Some(opening) => (quoted_value(line, text.get(opening.range())?), true),
+            None => (bare_value(line), separator == ">"),
+        };
+        let closing = |c: char| c.is_ascii_punctuation() || "”“»".contains(c);
+        let ends_line = line.get(value.len()..)?.trim_start_matches(closing).trim().is_empty();
+        let span = word.end()..word.end() + value.len();
+        Some(Assignment { name: spelled(name), form, value, span, quoted, ends_line })
+    }
+
+    fn is_named(&self, shape: &str) -> bool {
+        has_shape(&self.name, shape) && !has_shape(&self.name, "harmless-name")
+    }
+
+    /// Whether the value is a remark, a reference or code instead of a secret.
+    fn is_harmless(&self) -> bool {
+        let is = |shape| has_shape(self.value, shape);
+        let is_code = || match self.form {
+            _ if self.quoted => is("variable-name"),
+            Form::Variable => false,
+            Form::Option => is("variable-name") || is("call"),
+            _ => is("variable-name") || is("call") || is("member"),
+        };
+        is_stand_in(self.value) || is("reference") || is_code()
+    }
+}
+
+/// The text of a quoted value: to the quote that closes it, else the line.
+fn quoted_value<'t>(line: &'t str, opening: &str) -> &'t str {
+    let closing = match opening {
+        "“" | "„" => "”",
+        "«" => "»",
+        same => same,
+    };
+    let escaped = |at: usize| closing.len() == 1 && line.get(..at).is_some_and(|before| before.ends_with('\\'));
+    let end = line.match_indices(closing).map(|(at, _)| at).find(|at| !escaped(*at));
+    line.get(..end.unwrap_or(line.len())).unwrap_or(line)
+}
+
+/// The text of a value without quotes: to the next space, quote, closing tag, or the next `name=`.
+fn bare_value(line: &str) -> &str {
+    let word = line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '`')).next().unwrap_or_default();
+    let word = word.split("</").next().unwrap_or_default();
+    let begins_pair = |at: usize| {
+        let after = word.get(at + 1..).unwrap_or_default();
+        let name = after.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        name.len() < after.len() && name.starts_with(['=', ':'])
+    };
+    let end = word.match_indices([';', ',', '&']).map(|(at, _)| at).find(|at| begins_pair(*at));
+    let value = word.get(..end.unwrap_or(word.len())).unwrap_or(word);
+    value.trim_end_matches([',', ';', ':', ')', ']', '}', '>', '\''])
+}
+
+/// A name in lower case, its words parted by hyphens: `dbPassword_2` is `db-password-2`.
+fn spelled(name: &str) -> String {
+    let mut spelled = String::new();
+    let mut after_small = false;
+    for character in name.chars() {
+        if !character.is_alphanumeric() || character.is_uppercase() && after_small {
+            spelled.push('-');
+        }
+        after_small = character.is_lowercase() || character.is_ascii_digit();
+        spelled.extend(character.to_lowercase().filter(|c| c.is_alphanumeric()));
+    }
+    spelled.trim_matches('-').to_owned()
+}
+
+/// Judges the value of a password: short and simple ones are secrets too.
+fn assigned_password(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    let found = Assignment::read(text, captures)?;
+    let (value, length) = (found.value, found.value.chars().count());
+    let has_digit = value.bytes().any(|b| b.is_ascii_digit());
+    let is_number = value.bytes().all(|b| b.is_ascii_digit());
+    let is_bare_pass = found.name == "pass";
+    if length < 4
+        || !found.is_named("password-name")
+        || found.is_harmless()
+        || is_bare_pass && (is_number || !has_digit)
+    {
+        return None;
+    }
+    let is_secret = match found.form {
+        _ if is_number => true,
+        _ if value.contains(' ') => !has_shape(value, "prose"),
+        _ if found.quoted => true,
+        Form::Variable | Form::Option => true,
+        Form::Told | Form::Flag => !has_shape(value, "words"),
+        Form::Field => !has_shape(value, "words") || length >= 6 && found.ends_line,
+    };
+    is_secret.then_some(found.span)
+}
+
+/// Judges the value of a key, token or other credential: long and mixed, by how telling the name is.
+fn assigned_credential(text: &str, captures: &Captures<'_>) -> Option<Range<usize>> {
+    let found = Assignment::read(text, captures)?;
+    let value = found.value;
+    let (min_length, may_be_hash) = match found.form {
+        Form::Told if found.is_named("strong-name") => (12, true),
+        _ if found.is_named("strong-name") => (8, true),
+        _ if found.is_named("token-name") => (12, true),
+        _ if found.is_named("key-name") => (16, false),
+        _ => return None,
+    };
+    let has_letter = value.bytes().any(|b| b.is_ascii_alphabetic());
+    let has_digit = value.bytes().any(|b| b.is_ascii_digit());
+    let bits = entropy(value);
+    let is_secret = value.len() >= min_length
+        && has_letter
+        && (has_digit || bits >= 3.5)
+        && bits >= 2.5
+        && !value.contains(char::is_whitespace)
+        && !has_shape(value, "words")
+        && (may_be_hash || !has_shape(value, "hash"))
+        && !found.is_harmless();
+    is_secret.then_some(found.span)
+}
+
+/// Whether `value` holds the place of a secret: a variable, a type, `your-key`, the same sign over and over.
+fn is_stand_in(value: &str) -> bool {
+    has_shape(value, "stand-in") || value.chars().all(|c| value.starts_with(c))
+}
+
+/// Bits per byte by Shannon's formula, −Σ p·log₂ p.
+fn entropy(text: &str) -> f64 {
+    let mut counts = [0u32; 256];
+    for byte in text.bytes() {
+        counts[usize::from(byte)] += 1;
+    }
+    let length = text.len() as f64;
+    counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / length).map(|p| -p * p.log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const SECRETS: &str = include_str!("../tests/data/redact/secrets.tsv");
+    const CLEAN: &str = include_str!("../tests/data/redact/clean.txt");
+
+    fn lines(data: &'static str) -> impl Iterator<Item = &'static str> {
+        data.lines().filter(|line| !line.starts_with('#'))
+    }
+
+    fn hidden(text: &str) -> String {
+        redact(text).0.into_string()
+    }
+
+    #[test]
+    fn planted_secrets_are_hidden_by_the_right_rule() {
+        let mut families: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for line in lines(SECRETS) {
+            let mut columns = line.splitn(3, '\t');
+            let (family, rule) = (columns.next().unwrap(), columns.next().unwrap());
+            let text = columns.next().unwrap().replace('‖', "").replace(r"\n", "\n").replace("\\\n", r"\n");
+            let (before, rest) = text.split_once('«').unwrap();
+            let (secret, after) = rest.split_once('»').unwrap();
+            *families.entry(family).or_default() += 1;
+            let (redacted, report) = redact(&format!("{before}{secret}{after}"));
+            let expected = format!("{before}[secret:{rule}]{after}");
+            // A trailing mark may go with the secret; the secret itself may not leave a part.
+            let as_expected = redacted.as_str() == expected || format!("{redacted}{after}") == expected;
+            if !as_expected || report != (Report { count: 1, rules: vec![rule.into()] }) {
+                wrong.push(format!("{rule}: {redacted:?} instead of {expected:?}, {report:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(families.len() == 8 && families.values().all(|count| *count >= 5), "{families:?}");
+    }
+
+    #[test]
+    fn clean_lines_stay_as_they_are() {
+        let changed: Vec<String> = lines(CLEAN).filter(|line| hidden(line) != *line).map(hidden).collect();
+        assert!(changed.is_empty(), "{}", changed.join("\n"));
+        assert!(lines(CLEAN).count() >= 60);
+        let all = CLEAN.replace('\n', " \n");
+        assert_eq!(hidden(&all), all, "as one text");
+    }
+
+    #[test]
+    fn private_blocks_go_first_and_fail_closed() {
+        for (text, left, blocks) in [
+            ("a <private>b</private> c", "a  c", 1),
+            ("a <PRIVATE>b</Private > c<private reason=\"x\">d</private>", "a  c", 2),
+            ("a <private>b <private>c</private> d</private> e", "a  e", 1),
+            ("a <private>b <private>c</private> d", "a ", 1),
+            ("a <private>b", "a ", 1),
+            ("a &lt;private&gt;b&lt;/private&gt; c", "a  c", 1),
+            ("a </private> b", "a </private> b", 0),
+            ("<pri<private></private>vate>b", "", 2),
+            ("<private>password: hunter2</private>", "", 1),
+        ] {
+            let (redacted, report) = redact(text);
+            assert_eq!((redacted.as_str(), report.count), (left, blocks), "{text}");
+            assert!(report.rules.iter().all(|rule| rule == "private"), "{report:?}");
+        }
+        let deep = (0..40).fold("x".to_owned(), |text, _| text.replace('x', "<pri<private>x</private>vate>"));
+        assert!(!hidden(&deep).contains('x'));
+    }
+
+    #[test]
+    fn json_values_are_redacted_in_place() {
+        let key = concat!("gh", "p_", "0123456789abcdefghijABCDEFGHIJ012345");
+        let line = format!(
+            r#"{{"op":"remember" , "n":41,"{key}":["{key}",{{"b":"x \"{key}\"\ny"}}],"c":"\u0067h{}","z":"ü\/"}}"#,
+            &key[2..]
+        );
+        let expected = line
+            .replace(&format!("[\"{key}"), "[\"[secret:github-token]")
+            .replace(&format!(r#"\"{key}\"\n"#), r#"\"[secret:github-token]\"\n"#)
+            .replace(&format!(r"\u0067h{}", &key[2..]), "[secret:github-token]");
+        let (redacted, report) = redact_json(&line);
+        assert_eq!(redacted.as_str(), expected);
+        assert_eq!(report, Report { count: 3, rules: vec!["github-token".into()] });
+        assert_eq!(redact_json(&expected), (Redacted(expected.clone()), Report::default()));
+
+        let pem =
+            json!({"text": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0B", "title": "<private>x"}).to_string();
+        assert_eq!(redact_json(&pem).0.as_str(), r#"{"text":"[secret:private-key]","title":""}"#);
+        let broken = format!(r#"{{"text":"{key}"#);
+        assert_eq!(redact_json(&broken).0.as_str(), r#"{"text":"[secret:github-token]"#);
+    }
+
+    #[test]
+    fn reports_merge_sorted_and_distinct() {
+        let mut report = Report { count: 1, rules: vec!["password".into()] };
+        assert!(Report::default().is_empty() && !report.is_empty());
+        report.merge(Report { count: 2, rules: vec!["jwt".into(), "password".into()] });
+        assert_eq!(report, Report { count: 3, rules: vec!["jwt".into(), "password".into()] });
+    }
+
+    #[test]
+    fn the_table_is_understood() {
+        let unread: Vec<&str> = lines(TABLE)
+            .filter(|line| {
+                !line.is_empty() && !["@", "[", "when ", "find "].iter().any(|start| line.starts_with(start))
+            })
+            .collect();
+        assert!(unread.is_empty(), "{unread:?}");
+        assert_eq!(RULES.filter.len(), RULES.all.len() + 1, "one `when` per rule");
+        for rule in &RULES.all {
+            assert!(PLACEHOLDER.is_match(&placeholder(rule.name)), "{}", rule.name);
+            assert!(!rule.regex().is_match(""), "{}", rule.name);
+        }
+        for (name, shape) in &RULES.shapes {
+            assert!(!shape.text.contains("{p") && !has_shape("\u{1}", name), "{name}");
+        }
+        let used = ["password-name", "strong-name", "token-name", "key-name", "harmless-name", "stand-in", "reference"];
+        let all_used = used.iter().chain(&["call", "member", "variable-name", "words", "prose", "hash"]);
+        assert!(all_used.into_iter().all(|name| RULES.shapes.contains_key(name)));
+    }
+
+    /// Text in which names, separators, quotes, tags and parts of secrets meet in every order.
+    fn tangle() -> impl Strategy<Value = String> {
+        let pieces = lines(SECRETS)
+            .filter_map(|line| line.split('\t').nth(2))
+            .flat_map(|text| text.split(['«', '»']))
+            .map(|piece| piece.replace('‖', ""))
+            .chain(
+                ["<private>", "</private>", "[secret:password]", "[secret:", "=", ": ", "\"", "\\", "\n"]
+                    .map(String::from),
+            )
+            .collect::<Vec<_>>();
+        let piece = prop_oneof![3 => proptest::sample::select(pieces), 1 => "\\PC{0,12}"];
+        proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 150, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_second_pass_changes_nothing(text in tangle()) {
+            let once = hidden(&text);
+            let (twice, report) = redact(&once);
+            prop_assert_eq!(twice.as_str(), &once);
+            prop_assert!(report.is_empty());
+        }
+
+        #[test]
+        fn planted_keys_never_survive(
+            before in "[^\\[\\]<>&]{0,60}",
+            after in "[^\\[\\]<>&]{0,60}",
+            form in 0..5usize,
+            body in "[A-Z0-9]{16}[A-Za-z0-9]{32}",
+        ) {
+            let part = |length: usize| body.get(..length).unwrap_or_default();
+            let key = match form {
+                0 => format!("{}{}", concat!("gh", "p_"), part(36)),
+                1 => format!("{}{}", concat!("sk-", "proj-"), part(48)),
+                2 => format!("{}{}{}{}", concat!("s", "k-"), part(20), concat!("T3Blbk", "FJ"), part(20)),
+                3 => format!("{}{}", concat!("sk-", "ant-api03-"), part(48)),
+                _ => format!("{}{}", concat!("AK", "IA"), part(16)),
+            };
+            let (redacted, report) = redact(&format!("{before}{key}{after}"));
+            prop_assert!(!redacted.as_str().contains(&key) && !report.is_empty(), "{}", redacted);
+            let line = json!({"text": format!("{before}{key}{after}")}).to_string();
+            let (redacted, report) = redact_json(&line);
+            prop_assert!(!redacted.as_str().contains(&key) && !report.is_empty(), "{}", redacted);
+        }
+
+        #[test]
+        fn private_text_never_survives(before in "\\PC{0,40}", after in "\\PC{0,40}", nested in any::<bool>(), closed in any::<bool>()) {
+            let inner = if nested { "<private>tulip</private> tulip" } else { "tulip" };
+            let end = if closed { "</private>" } else { "" };
+            let text = hidden(&format!("{before}<private>{inner}{end}{after}"));
+            prop_assert!(!text.contains("tulip"), "{}", text);
+            prop_assert!(closed || !text.ends_with(&after) || after.is_empty() || before.ends_with(&after), "{}", text);
+        }
+
+        #[test]
+        fn json_stays_json_and_agrees_with_plain_redaction(texts in proptest::collection::vec(tangle(), 1..4)) {
+            let value = json!({ "n": 1, "list": texts, "deep": { "text": texts.first() } });
+            let (line, report) = redact_json(&value.to_string());
+            let back: Value = serde_json::from_str(line.as_str()).unwrap();
+            let expected: Vec<String> = texts.iter().map(|text| hidden(text)).collect();
+            prop_assert_eq!(&back["list"], &json!(expected));
+            prop_assert_eq!(&back["deep"]["text"], &json!(expected.first()));
+            prop_assert_eq!(report.is_empty(), *line.as_str() == value.to_string());
+        }
+    }
+}
