@@ -154,6 +154,28 @@ pub fn move_file(from: &Path, to: &Path) -> Result<bool> {
     Ok(true)
 }
 
+/// Removes a file; one that is not there is fine.
+///
+/// # Errors
+/// [`Error::Io`]; the file is then still there.
+pub fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Error::io("remove", path)(error)),
+    }
+    sync_folder(parent(path));
+    Ok(())
+}
+
+/// Removes a folder that we made, with all it holds.
+///
+/// # Errors
+/// [`Error::Io`]; part of it may then be gone.
+pub fn remove_folder(path: &Path) -> Result<()> {
+    fs::remove_dir_all(path).map_err(Error::io("remove", path))
+}
+
 /// Joins `relative` to `root`, refusing whatever would leave it.
 ///
 /// # Errors

@@ -49,9 +49,11 @@ impl MemoryId {
         self.0
     }
 
-    /// Whether YAML can only read the written id as text: it holds a letter other than `e`.
+    /// Whether YAML can only read the written id as text: it holds a letter other than `e`, and does not begin like
+    /// a hexadecimal or binary number.
     fn is_text_in_yaml(self) -> bool {
-        self.to_string().bytes().any(|c| c.is_ascii_alphabetic() && c != b'e')
+        let text = self.to_string();
+        text.bytes().any(|c| c.is_ascii_alphabetic() && c != b'e') && !text.starts_with("0x") && !text.starts_with("0b")
     }
 
     /// Deterministic id for something imported: the same source gives the same id.

@@ -100,32 +100,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Category names of other systems, with the kind that comes nearest.
-const OTHER_NAMES: [(Kind, &[&str]); 12] = [
-    (Preference, &["like", "dislike", "style", "taste", "opinion", "setting", "convention"]),
-    (
-        Fact,
-        &["profile", "personal", "personal_info", "user", "identity", "biography", "knowledge", "semantic", "person"],
-    ),
-    (Fact, &["people", "relationship", "reference", "entity", "world", "contact", "health", "location", "discovery"]),
-    (Decision, &["choice", "architecture", "agreement", "adr", "resolution"]),
-    (Correction, &["update", "mistake", "erratum", "error"]),
-    (
-        Skill,
-        &["instruction", "rule", "workflow", "howto", "how_to", "procedure", "procedural", "lesson", "learning", "tip"],
-    ),
-    (Skill, &["guideline", "pattern", "technique", "insight", "best_practice", "solution", "fix", "constraint"]),
-    (Feedback, &["review", "praise", "complaint", "evaluation", "sentiment"]),
-    (Context, &["project", "task", "todo", "work", "progress", "status", "working", "session", "state", "plan"]),
-    (Event, &["episode", "episodic", "experience", "meeting", "milestone", "history", "activity", "change"]),
-    (Interest, &["goal", "hobby", "topic", "aspiration", "wish", "dream"]),
-    (OneTime, &["reminder", "temporary", "transient", "ephemeral", "once", "errand", "appointment"]),
-];
-
-/// Names of other systems that mean nothing in particular.
-const NAMES_OF_NOTE: [&str; 9] =
-    ["general", "other", "misc", "miscellaneous", "default", "uncategorized", "memory", "observation", "thought"];
-
 /// `text` as names are compared: lower case, words joined by `_`.
 fn folded_name(text: &str) -> String {
     text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("_").to_lowercase()
@@ -145,9 +119,7 @@ impl FromStr for Kind {
     /// Reads a kind or the category name of another system, in any case, singular or plural, with spaces or hyphens.
     fn from_str(text: &str) -> Result<Self> {
         let name = folded_name(text);
-        let own = Kind::ALL.iter().map(|kind| (kind.as_str(), *kind));
-        let others = OTHER_NAMES.iter().flat_map(|(kind, names)| names.iter().map(|name| (*name, *kind)));
-        let known = || own.clone().chain(others.clone()).chain(NAMES_OF_NOTE.map(|name| (name, Note)));
+        let known = || Kind::ALL.iter().map(|kind| (kind.as_str(), *kind)).chain(RULES.names.iter().copied());
         let singular = name
             .strip_suffix("ies")
             .map_or_else(|| name.strip_suffix('s').unwrap_or(&name).to_owned(), |stem| format!("{stem}y"));
@@ -284,6 +256,8 @@ struct Rules {
     /// Phrases found anywhere, of languages without spaces.
     phrases: Vec<(Kind, u8, &'static str)>,
     lists: HashMap<&'static str, Vec<&'static str>>,
+    /// Category names of other systems, with the kind that comes nearest.
+    names: Vec<(&'static str, Kind)>,
     numbers: HashMap<&'static str, usize>,
     /// By word number: the rules whose first word it can be.
     by_word: Vec<Vec<usize>>,
@@ -299,8 +273,10 @@ impl Rules {
         let mut rules = Rules { by_word: vec![Vec::new()], ..Rules::default() };
         let mut kind = None;
         for line in table.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            if let Some(name) = line.strip_prefix('[') {
-                kind = name.trim_end_matches(']').parse().ok();
+            if let Some((name, others)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+                kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
+                let others = others.split(['|', ' ']).filter(|other| !other.is_empty());
+                rules.names.extend(others.filter_map(|other| Some((other, kind?))));
             } else if let Some((list, words)) = line.split_once(" = ") {
                 rules.lists.insert(list, words.split('|').collect());
             } else if let Some((head, patterns)) = line.split_once(" : ") {
@@ -319,7 +295,10 @@ impl Rules {
         }
         let negated = match mode {
             "void" => Negated::Void,
-            other => other.parse().map_or(Negated::Same, Negated::As),
+            other => {
+                let kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == other);
+                kind.map_or(Negated::Same, Negated::As)
+            }
         };
         for pattern in patterns.split(" ; ") {
             let parts: Vec<Part> = pattern.split_whitespace().map(|part| self.read_part(part)).collect();
@@ -660,9 +639,9 @@ mod tests {
     fn the_table_is_understood_to_the_last_word() {
         let mut kind = None;
         for line in TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
-                assert!(name == "nothing" || Kind::ALL.iter().any(|k| k.as_str() == name), "{line}");
-                kind = name.parse::<Kind>().ok();
+            if let Some((name, _)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+                kind = Kind::ALL.into_iter().find(|kind| kind.as_str() == name);
+                assert!(name == "nothing" || kind.is_some(), "{line}");
             } else if let Some((head, patterns)) = line.split_once(" : ") {
                 let (weight, mode) = head.split_once(' ').unwrap_or((head, ""));
                 let weight: u8 = weight.parse().unwrap();

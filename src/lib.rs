@@ -8,11 +8,14 @@
 //!
 //! | floor | modules |
 //! |---|---|
-//! | doors | `cli`, `mcp` |
+//! | doors | [`cli`], [`mcp`] |
 //! | the engine: the only code that orders writes | [`engine`] |
 //! | stores: do I/O, decide nothing | [`git`], [`index`], [`vault`], [`journal`] |
 //! | meaning: pure, no I/O, no clock, no randomness | [`rank`], [`similarity`], [`lexical`], [`words`], [`note`], [`memory`], [`decay`], [`config`], [`kinds`], [`redact`] |
 //! | ground | [`files`], [`clock`], [`id`], [`error`] |
+
+pub mod cli;
+pub mod mcp;
 
 pub mod engine;
 

@@ -1,3 +1,38 @@
-//! Arguments → one command → exit code.
+//! Arguments → one command → exit code. The only place that reads the environment.
 
-fn main() {}
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use ebbmark::cli::{self, Environment};
+
+#[expect(clippy::disallowed_methods, reason = "only main reads the environment")]
+fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn text(name: &str) -> Option<String> {
+    variable(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+/// What tells this machine from one that got a copy of its home.
+fn machine() -> String {
+    let id = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/etc/hostname"]
+        .iter()
+        .find_map(|path| std::fs::read_to_string(path).ok().filter(|id| !id.trim().is_empty()));
+    id.or_else(|| text("COMPUTERNAME")).or_else(|| text("HOSTNAME")).unwrap_or_else(|| "unnamed".into())
+}
+
+fn main() -> ExitCode {
+    let environment = Environment {
+        user_home: variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from),
+        home: variable("EBBMARK_HOME").map(PathBuf::from),
+        vault: variable("EBBMARK_VAULT").map(PathBuf::from),
+        now: text("EBBMARK_NOW"),
+        seed: text("EBBMARK_SEED"),
+        replica: text("EBBMARK_REPLICA"),
+        editor: text("VISUAL").or_else(|| text("EDITOR")),
+        machine: machine(),
+    };
+    cli::run(std::env::args_os(), &environment)
+}

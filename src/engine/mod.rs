@@ -246,7 +246,8 @@ impl Engine {
         self.store.write().unwrap_or_else(PoisonError::into_inner).leave_index();
     }
 
-    fn cache(&self) -> PathBuf {
+    /// Folder of what is derived and may be deleted.
+    pub fn cache(&self) -> PathBuf {
         self.home.join("cache")
     }
 

@@ -212,7 +212,7 @@ impl Engine {
         let is_cut = name::file_stem(&title).cut;
         let text = note::render(&NewNote {
             id: memory.id,
-            title: (is_cut && memory.title.is_some()).then_some(title.as_str()),
+            title: is_cut.then_some(title.as_str()),
             kind: memory.kind.as_str(),
             status: Status::Active.as_str(),
             created: &self.date(memory.created),

@@ -181,7 +181,7 @@ impl Engine {
         };
         if let Some(title) = title
             && let Ok(Some(title)) = clean_title(&title, report)
-            && Some(&title) != memory.title.as_ref()
+            && title != memory.title.clone().unwrap_or_else(|| name::title_from(&memory.text))
         {
             line.title = Some(title);
         }

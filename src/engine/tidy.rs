@@ -98,17 +98,10 @@ impl Engine {
         if is_dry {
             self.refresh_at(now)?;
         } else {
-            let reconciled = self.reconcile(now)?;
-            answer.edited = reconciled.edited.iter().map(|(_, path)| path.clone()).collect();
-            answer.problems = reconciled.problems;
-            let edits: Vec<&str> = answer.edited.iter().map(|path| stem(path)).collect();
-            if !reconciled.changes.is_empty() {
-                let ids: Vec<String> = reconciled.edited.iter().map(|(id, _)| id.to_string()).collect();
-                let (commit, notice) =
-                    self.commit(&reconciled.changes, &subject("Edit in Obsidian", &edits), &ids, now)?;
-                answer.commit = commit;
-                answer.problems.extend(notice);
-            }
+            let read = self.read_back_at(now)?;
+            answer.edited = read.edited;
+            answer.commit = read.commit;
+            answer.problems = read.problems;
         }
         let promotes = !is_dry && self.config.promotion == PromotionMode::Auto;
         if self.config.promotion != PromotionMode::Off {
@@ -134,6 +127,30 @@ impl Engine {
             self.fold_index();
         }
         Ok(answer)
+    }
+
+    /// Reads back what a person changed in the vault, and commits it. Returns what the person should know.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): nothing was read back then.
+    pub fn read_back(&self) -> Result<Vec<String>> {
+        Ok(self.read_back_at(self.clock.now())?.problems)
+    }
+
+    fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
+        let reconciled = self.reconcile(now)?;
+        let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
+        let mut read = ReadBack { edited: paths.collect(), problems: reconciled.problems, ..ReadBack::default() };
+        if !reconciled.changes.is_empty() {
+            let titles: Vec<&str> = read.edited.iter().map(|path| stem(path)).collect();
+            let what = if reconciled.edited.is_empty() { "Promote" } else { "Edit in Obsidian" };
+            let ids: Vec<String> =
+                reconciled.edited.iter().chain(&reconciled.finished).map(|(id, _)| id.to_string()).collect();
+            let (commit, notice) = self.commit(&reconciled.changes, &subject(what, &titles), &ids, now)?;
+            read.commit = commit;
+            read.problems.extend(notice);
+        }
+        Ok(read)
     }
 
     /// Compacts this machine's journal.
@@ -248,6 +265,14 @@ impl Engine {
         answer.problems.extend(notice);
         Ok(())
     }
+}
+
+/// What reading the vault back brought.
+#[derive(Default)]
+struct ReadBack {
+    edited: Vec<String>,
+    commit: Option<String>,
+    problems: Vec<String>,
 }
 
 /// A note whose numbers are behind, and its text with the new ones.

@@ -12,6 +12,8 @@ const FOLD_FROM: usize = 200;
 const STEP_MS: i64 = 2_000;
 /// Pause before a small tail is folded, milliseconds.
 const FOLD_SMALL_AFTER_MS: i64 = 60_000;
+/// How often the vault is looked at for a person's edits, milliseconds.
+const READ_BACK_EVERY_MS: i64 = 10_000;
 /// How often memory is tidied, milliseconds.
 const TIDY_EVERY_MS: i64 = HOUR_MS;
 
@@ -20,6 +22,7 @@ const TIDY_EVERY_MS: i64 = HOUR_MS;
 pub struct Upkeep {
     last_fold: Option<Timestamp>,
     last_tidy: Option<Timestamp>,
+    last_read_back: Option<Timestamp>,
 }
 
 impl Engine {
@@ -40,6 +43,10 @@ impl Engine {
             upkeep.last_fold = Some(now);
         }
         upkeep.last_fold.get_or_insert(now);
+        if since(upkeep.last_read_back) >= READ_BACK_EVERY_MS {
+            outcome = outcome.and(self.read_back().map(drop));
+            upkeep.last_read_back = Some(now);
+        }
         if since(upkeep.last_tidy.or(Some(now))) >= TIDY_EVERY_MS {
             outcome = outcome.and(self.tidy(&TidyRequest::default()).map(drop));
             upkeep.last_tidy = Some(now);

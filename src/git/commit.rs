@@ -1,6 +1,6 @@
 //! One commit of given vault paths on the branch that is checked out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 
@@ -11,7 +11,9 @@ use git2::{
 };
 
 use super::staging::{PAUSES, Staging, branch_lock_path};
-use super::{Git, Hold, Left, Message, Outcome, Why, branch_ref, failed, filter, head_commit, is_plain, short};
+use super::{
+    Git, Hold, Left, Message, Outcome, Why, branch_ref, durable, failed, filter, head_commit, is_plain, short,
+};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
@@ -59,8 +61,11 @@ struct Job<'a> {
     /// Paths that need the `git` program.
     filtered: BTreeMap<String, Result<Oid, String>>,
     text: String,
-    subject: String,
     signature: Signature<'static>,
+    /// Moves the branch.
+    mover: Repository,
+    keeps_reflog: bool,
+    reflog: String,
     only_on: Option<&'a str>,
 }
 
@@ -83,7 +88,7 @@ impl Git {
         at: Timestamp,
         only_on: Option<&str>,
     ) -> Result<Outcome> {
-        let repository = self.durable_repository()?;
+        let repository = self.repository()?;
         if let Some(why) = hold(&repository, only_on)? {
             return Ok(Outcome::Skipped { why });
         }
@@ -98,8 +103,18 @@ impl Git {
         let readable = changes.iter().filter(|(_, (path, kind))| *kind == Kind::Write && self.check_file(path).is_ok());
         let filtered = filter::blobs(&repository, readable.map(|(path, _)| path.as_str()), filter::Blobs::Store)
             .map_err(failed("read the attributes"))?;
-        let signature = signature(&repository, fallback, at)?;
-        let job = Job { changes, filtered, text: message.text(), subject: message.clean_subject(), signature, only_on };
+        let job = Job {
+            changes,
+            filtered,
+            text: message.text(),
+            signature: signature(&repository, fallback, at)?,
+            mover: durable::handle(&repository)?,
+            keeps_reflog: durable::keeps_reflog(&repository),
+            reflog: format!("commit: {}", message.clean_subject()),
+            only_on,
+        };
+        // Windows cannot sync objects afterwards.
+        let repository = if cfg!(windows) { durable::handle(&repository)? } else { repository };
         let mut staging = match Staging::hold(&repository) {
             Ok(staging) => staging,
             Err(Error::Busy { path, .. }) => return Ok(Outcome::Skipped { why: Hold::Busy(path) }),
@@ -135,6 +150,8 @@ impl Git {
 
         let mut update = TreeUpdateBuilder::new();
         let mut left = Vec::new();
+        let mut objects = Vec::new();
+        let mut folders = BTreeSet::new();
         let mut is_changed = false;
         for (path, (vault_path, kind)) in &job.changes {
             let step = match kind {
@@ -144,15 +161,17 @@ impl Git {
             match step {
                 Ok(Step::Upsert(oid, mode)) => {
                     update.upsert(path.as_str(), oid, mode);
-                    is_changed = true;
+                    objects.push(oid);
                 }
-                Ok(Step::Remove) => {
-                    update.remove(path.as_str());
-                    is_changed = true;
+                Ok(Step::Remove) => drop(update.remove(path.as_str())),
+                Ok(Step::Nothing) => continue,
+                Err(why) => {
+                    left.push(Left { path: (*vault_path).to_owned(), why });
+                    continue;
                 }
-                Ok(Step::Nothing) => {}
-                Err(why) => left.push(Left { path: (*vault_path).to_owned(), why }),
             }
+            is_changed = true;
+            folders.extend(Path::new(path).ancestors().skip(1));
         }
         if !is_changed {
             return Ok(Attempt::Done(Outcome::Nothing { left }));
@@ -162,15 +181,24 @@ impl Git {
             .create_updated(repository, &base)
             .and_then(|tree| repository.find_tree(tree))
             .and_then(|tree| {
+                objects.extend(folders.iter().filter_map(|folder| tree.get_path(folder).ok()).map(|entry| entry.id()));
+                objects.push(tree.id());
                 let parents: Vec<_> = parent.iter().collect();
                 repository.commit(None, &job.signature, &job.signature, &job.text, &tree, &parents)
             })
             .map_err(failed("write the commit"))?;
+        objects.push(oid);
+        durable::sync_objects(repository, &objects)?;
         staging.prepare(&mut index, oid, &branch_ref)?;
         // Moves the branch only if it still is where we read it; a zero stands for a branch without commits.
-        let log = format!("commit: {}", job.subject);
-        match repository.reference_matching(&branch_ref, oid, true, head.unwrap_or_else(zero), &log) {
-            Ok(_) => Ok(Attempt::Committed(oid, branch_ref, left)),
+        let before = head.unwrap_or_else(zero);
+        match job.mover.reference_matching(&branch_ref, oid, true, before, "") {
+            Ok(_) => {
+                if job.keeps_reflog {
+                    durable::log_move(repository, &branch_ref, before, oid, &job.signature, &job.reflog);
+                }
+                Ok(Attempt::Committed(oid, branch_ref, left))
+            }
             Err(error) if matches!(error.code(), ErrorCode::Modified | ErrorCode::Locked) => {
                 Ok(Attempt::Again(branch_lock_path(repository, &branch_ref)))
             }

@@ -4,10 +4,11 @@
 //! runs, nothing is signed, and what the person has staged is neither committed nor unstaged. Whatever libgit2 cannot
 //! open is [`NoGit`]: memory goes on without git.
 //!
-//! Files of ours in the git folder: `ebbmark.lock` and `ebbmark.index` (see `staging`), and `ebbmark.config`, settings
-//! for our own handle only.
+//! Files of ours in the git folder: `ebbmark.lock` and, during a commit, `ebbmark.index` (see `staging`), and
+//! `ebbmark.config` (see `durable`).
 
 mod commit;
+mod durable;
 mod filter;
 mod history;
 mod message;
@@ -18,22 +19,16 @@ mod testing;
 
 use std::path::{Component, Path, PathBuf};
 
-use git2::{ConfigLevel, DiffOptions, ErrorCode, Repository, RepositoryInitOptions};
+use git2::{DiffOptions, ErrorCode, Repository, RepositoryInitOptions};
 
 pub use self::commit::{Author, Change, Kind};
 pub use self::history::Entry;
 pub use self::message::Message;
 pub use self::outcome::{Hold, Left, Outcome, Why};
 use crate::error::{Error, Result};
-use crate::files;
 
 /// Branch of a repository that we make.
 const FIRST_BRANCH: &str = "main";
-/// Layered over the configuration of our own handle, where a power cut must not leave a branch that points to an
-/// empty object, or an empty branch. It has a file because libgit2 reads settings from nowhere else; in the
-/// repository's own configuration the `git` program would warn about it as outdated.
-const DURABLE: &[u8] = b"[core]\n\tfsyncObjectFiles = true\n";
-
 /// Why there is no git for a vault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoGit {
@@ -225,20 +220,6 @@ impl Git {
 
     fn repository(&self) -> Result<Repository> {
         Repository::open(&self.repository_dir).map_err(failed("open the repository"))
-    }
-
-    /// A handle whose objects and branches are on disk when a call returns.
-    fn durable_repository(&self) -> Result<Repository> {
-        let repository = self.repository()?;
-        let path = self.repository_dir.join("ebbmark.config");
-        if files::read_if_there(&path)?.as_deref() != Some(DURABLE) {
-            files::write_atomic(&path, DURABLE)?;
-        }
-        repository
-            .config()
-            .and_then(|mut config| config.add_file(&path, ConfigLevel::App, true))
-            .map_err(failed("read the settings"))?;
-        Ok(repository)
     }
 
     /// A vault path as git names it.

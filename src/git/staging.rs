@@ -14,7 +14,7 @@
 #![expect(clippy::disallowed_methods, reason = "git's own index and its lock, by git's own protocol")]
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, SystemTime};
@@ -61,7 +61,7 @@ impl Staging {
         let lock = lock_path(&git_dir);
         let mut pauses = PAUSES.iter();
         loop {
-            if !lock.exists() && files::write_new(&lock, MARK.as_bytes())? {
+            if claim(&git_dir, &lock)? {
                 return Ok(Staging { git_dir, written_at: None, is_settled: false, _turn: turn });
             }
             match pauses.next() {
@@ -164,6 +164,25 @@ fn finish_interrupted(repository: &Repository) -> Result<bool> {
     remove(&prepared)?;
     remove(&lock)?;
     Ok(true)
+}
+
+/// Makes `index.lock` with our mark in it from the first instant; `false` where there is one already.
+fn claim(git_dir: &Path, lock: &Path) -> Result<bool> {
+    let mark = git_dir.join("ebbmark.mark");
+    fs::write(&mark, MARK).map_err(Error::io("write", &mark))?;
+    let linked = fs::hard_link(&mark, lock);
+    remove(&mark)?;
+    let made = match linked {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(error),
+        Ok(()) => Ok(()),
+        // A file system without hard links.
+        Err(_) => File::create_new(lock).and_then(|mut file| file.write_all(MARK.as_bytes())),
+    };
+    match made {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(Error::io("create", lock)(error)),
+    }
 }
 
 /// Commit and branch of a whole note; `None` where the process died while it wrote it.

@@ -1,0 +1,280 @@
+//! The command line: each MCP tool is a command, and beside them what only a person needs.
+
+mod demo;
+mod memories;
+mod upkeep;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use crate::clock::{Clock, Timestamp};
+use crate::engine::{self, Engine, say};
+use crate::error::{Error, ErrorKind, Result};
+use crate::id::{Randomness, content_hash};
+use crate::mcp;
+
+/// What the process was given besides its arguments.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    /// The user's home folder.
+    pub user_home: Option<PathBuf>,
+    /// `EBBMARK_HOME`.
+    pub home: Option<PathBuf>,
+    /// `EBBMARK_VAULT`.
+    pub vault: Option<PathBuf>,
+    /// `EBBMARK_NOW`: a fixed instant.
+    pub now: Option<String>,
+    /// `EBBMARK_SEED`: a number.
+    pub seed: Option<String>,
+    /// `EBBMARK_REPLICA`.
+    pub replica: Option<String>,
+    /// The person's editor.
+    pub editor: Option<String>,
+    /// What tells this machine from others.
+    pub machine: String,
+}
+
+/// Local-first memory for AI agents: memories ebb unless used; what lasts is marked down in an Obsidian vault.
+#[derive(Debug, Parser)]
+#[command(name = "ebbmark", version, propagate_version = true, max_term_width = 100)]
+struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+struct Common {
+    /// Folder of journal, configuration and cache [default: ~/.ebbmark]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    home: Option<PathBuf>,
+    /// Folder of the notes [default: ~/Ebbmark]
+    #[arg(long, global = true, value_name = "FOLDER")]
+    vault: Option<PathBuf>,
+    /// Print the answer as JSON, as the MCP tool gives it
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Remember something
+    Remember(memories::Remember),
+    /// Find memories
+    Recall(memories::Recall),
+    /// Show memories whole
+    Open(memories::Open),
+    /// Change fields of a memory
+    Revise(memories::Revise),
+    /// Change the text of a memory in your editor
+    Edit(memories::Edit),
+    /// Count a use of memories
+    Reinforce(memories::Reinforce),
+    /// Forget memories; `restore` undoes it
+    Forget(memories::Ids),
+    /// Bring forgotten or faded memories back
+    Restore(memories::Ids),
+    /// Write what has proved itself into the vault
+    Promote(memories::Promote),
+    /// Look at health, counts, what is known, what has faded
+    Inspect(upkeep::Inspect),
+    /// Show counts
+    Stats,
+    /// List what has faded, and why
+    Faded(upkeep::Faded),
+    /// Do what is due: read the vault back, promote, refresh notes, commit
+    Tidy(upkeep::DryRun),
+    /// Drop from the journal what no longer says anything
+    Compact(upkeep::DryRun),
+    /// Make home and vault (everything works without it)
+    Init,
+    /// Show where everything is
+    Where,
+    /// Serve MCP over stdin and stdout
+    Serve(Serve),
+    /// Play a story over six simulated weeks
+    Demo(demo::Demo),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    /// Answer questions only: nothing is written
+    #[arg(long)]
+    read_only: bool,
+}
+
+/// Runs one command and says how it went: 0 ok, 1 internal, 2 user error, 3 environment.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environment) -> ExitCode {
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let printed = error.print();
+            drop(printed);
+            return ExitCode::from(u8::from(error.use_stderr()) * 2);
+        }
+    };
+    let json = arguments.common.json;
+    match dispatch(arguments, environment) {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error, json);
+            exit_code(error.kind())
+        }
+    }
+}
+
+fn exit_code(kind: ErrorKind) -> ExitCode {
+    ExitCode::from(match kind {
+        ErrorKind::Internal => 1,
+        ErrorKind::User => 2,
+        ErrorKind::Environment => 3,
+    })
+}
+
+fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode> {
+    let Arguments { common, command } = arguments;
+    match command {
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "ebbmark", &mut script);
+            out(&String::from_utf8_lossy(&script));
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Demo(demo) => return demo.run().map(|()| ExitCode::SUCCESS),
+        Command::Serve(serve) => {
+            let options = mcp::Options { engine: options(&common, environment)?, read_only: serve.read_only };
+            return mcp::serve(options).map(|()| ExitCode::SUCCESS);
+        }
+        _ => {}
+    }
+    let engine = Engine::open(options(&common, environment)?)?;
+    for warning in engine.warnings() {
+        note(warning);
+    }
+    let door = Door { engine: &engine, json: common.json };
+    let done = match command {
+        Command::Remember(command) => command.run(&door),
+        Command::Recall(command) => command.run(&door),
+        Command::Open(command) => command.run(&door),
+        Command::Revise(command) => command.run(&door),
+        Command::Edit(command) => command.run(&door, environment.editor.as_deref()),
+        Command::Reinforce(command) => command.run(&door),
+        Command::Forget(ids) => ids.forget(&door),
+        Command::Restore(ids) => ids.restore(&door),
+        Command::Promote(command) => command.run(&door),
+        Command::Inspect(command) => command.run(&door),
+        Command::Stats => upkeep::stats(&door),
+        Command::Faded(command) => command.run(&door),
+        Command::Tidy(command) => command.tidy(&door),
+        Command::Compact(command) => command.compact(&door),
+        Command::Init => door.say(&engine.init(&engine::InitRequest::default())?, say::init),
+        Command::Where => door.say(&engine.whereabouts()?, say::whereabouts),
+        Command::Serve(_) | Command::Demo(_) | Command::Completions { .. } => Ok(ExitCode::SUCCESS),
+    };
+    if let Err(error) = engine.flush_uses() {
+        note(&error.to_string());
+    }
+    engine.fold_if_worth_it();
+    done
+}
+
+/// The engine, and how its answers are printed.
+struct Door<'a> {
+    engine: &'a Engine,
+    json: bool,
+}
+
+impl Door<'_> {
+    /// Prints an answer: its JSON, or its text.
+    fn say<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) -> Result<ExitCode> {
+        if self.json {
+            let json = serde_json::to_string_pretty(answer).map_err(|error| Error::Internal(error.to_string()))?;
+            out(&json);
+            out("\n");
+        } else {
+            out(&text(answer));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Reads back what a person changed in the vault; a failure does not stop the command.
+    fn read_back(&self) {
+        match self.engine.read_back() {
+            Ok(problems) => problems.iter().for_each(|problem| note(problem)),
+            Err(error) => note(&format!("the vault was not read: {error}")),
+        }
+    }
+}
+
+/// Prints to stdout. A reader that went away is no error of ours.
+fn out(text: &str) {
+    let printed = std::io::stdout().write_all(text.as_bytes());
+    drop(printed);
+}
+
+/// Says something beside the answer.
+#[expect(clippy::print_stderr, reason = "the command line's own voice")]
+fn note(text: &str) {
+    eprintln!("ebbmark: {text}");
+}
+
+fn complain(error: &Error, json: bool) {
+    if json {
+        let body =
+            serde_json::json!({ "error": error.to_string(), "kind": error.kind().as_str(), "hint": error.hint() });
+        out(&format!("{body}\n"));
+    }
+    note(&format!("{error}\n  {}", error.hint()));
+}
+
+/// Turns flags and environment into what the engine is told: flags win.
+fn options(common: &Common, environment: &Environment) -> Result<engine::Options> {
+    let user_home = || {
+        environment.user_home.clone().ok_or_else(|| {
+            Error::invalid("home", "there is no HOME to put it in", "name the folders with --home and --vault")
+        })
+    };
+    let named = common.home.clone().or_else(|| environment.home.clone());
+    let (home, default_vault) = match named {
+        Some(home) => {
+            let mut vault = home.clone().into_os_string();
+            vault.push("-vault");
+            (home, PathBuf::from(vault))
+        }
+        None => (user_home()?.join(".ebbmark"), user_home()?.join("Ebbmark")),
+    };
+    let clock = match environment.now.as_deref() {
+        None => Clock::System,
+        Some(text) => Clock::Fixed(text.parse::<Timestamp>().map_err(|_| {
+            Error::invalid("EBBMARK_NOW", format!("`{text}` is not an instant"), "write one like 2026-11-29T23:35:00Z")
+        })?),
+    };
+    let randomness = match environment.seed.as_deref() {
+        None => Randomness::Os,
+        Some(text) => Randomness::Seeded(text.trim().parse().map_err(|_| {
+            Error::invalid("EBBMARK_SEED", format!("`{text}` is not a whole number"), "write one like 42")
+        })?),
+    };
+    Ok(engine::Options {
+        home,
+        vault: common.vault.clone().or_else(|| environment.vault.clone()),
+        default_vault,
+        machine: content_hash(environment.machine.trim().as_bytes()),
+        replica: environment.replica.clone(),
+        clock,
+        randomness,
+        time_zone: if environment.now.is_some() { TimeZone::UTC } else { TimeZone::system() },
+    })
+}

@@ -1,0 +1,65 @@
+//! Commands that look at memory as a whole, and that keep it in order.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Door;
+use crate::engine::{InspectRequest, TidyRequest, View, say};
+use crate::error::Result;
+
+#[derive(Debug, Args)]
+pub(super) struct Inspect {
+    /// health, stats, overview or faded
+    #[arg(default_value = "stats")]
+    view: String,
+    /// Entries of a list
+    #[arg(long)]
+    limit: Option<u32>,
+}
+
+impl Inspect {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        inspect(door, self.view.parse()?, self.limit)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Faded {
+    /// Entries of the list
+    #[arg(long)]
+    limit: Option<u32>,
+}
+
+impl Faded {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        inspect(door, View::Faded, self.limit)
+    }
+}
+
+pub(super) fn stats(door: &Door<'_>) -> Result<ExitCode> {
+    inspect(door, View::Stats, None)
+}
+
+fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> {
+    let request = InspectRequest { view: Some(view), limit };
+    door.say(&door.engine.inspect(&request)?, say::inspect)
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DryRun {
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl DryRun {
+    pub(super) fn tidy(self, door: &Door<'_>) -> Result<ExitCode> {
+        let request = TidyRequest { dry_run: Some(self.dry_run) };
+        door.say(&door.engine.tidy(&request)?, say::tidy)
+    }
+
+    pub(super) fn compact(self, door: &Door<'_>) -> Result<ExitCode> {
+        door.say(&door.engine.compact(self.dry_run)?, say::compact)
+    }
+}

@@ -1,0 +1,148 @@
+//! Moving the branch so that a power cut leaves the old commit or the new one, never a branch that names nothing.
+//!
+//! Left alone, libgit2 syncs nothing. Told to, it waits for the disk more than a dozen times for one note, file by
+//! file and folder by folder, reflogs too. Here the new objects are synced side by side and the branch after them;
+//! the reflog, which nothing depends on, is not synced at all.
+#![expect(clippy::disallowed_methods, reason = "git's own reflog, by git's own format")]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::thread;
+
+use git2::{Config, ConfigLevel, Oid, Repository, Signature};
+
+use super::failed;
+use crate::error::{Error, Result};
+use crate::files;
+
+/// Settings for our own handle only, layered over git's. They have a file because libgit2 reads settings from nowhere
+/// else; in the repository's own configuration they would change what the `git` program does.
+const SETTINGS: &[u8] = b"[core]\n\tfsyncObjectFiles = true\n\tlogAllRefUpdates = false\n";
+/// Objects synced at the same time: a disk does several at once in little more time than one.
+const SIDE_BY_SIDE: usize = 8;
+
+/// A handle of the same repository that syncs what it writes and keeps no reflog.
+///
+/// # Errors
+/// [`Error::Git`], and [`Error::Io`] where its settings cannot be written.
+pub(super) fn handle(repository: &Repository) -> Result<Repository> {
+    let settings = repository.path().join("ebbmark.config");
+    if files::read_if_there(&settings)?.as_deref() != Some(SETTINGS) {
+        files::write_atomic(&settings, SETTINGS)?;
+    }
+    let layer = |mut config: Config| config.add_file(&settings, ConfigLevel::App, true);
+    let open = || {
+        let handle = Repository::open(repository.path())?;
+        handle.config().and_then(layer)?;
+        Ok(handle)
+    };
+    open().map_err(failed("open the repository"))
+}
+
+/// Makes objects durable. Those that are packed already are passed over.
+///
+/// # Errors
+/// [`Error::Io`]; nothing may then refer to them.
+pub(super) fn sync_objects(repository: &Repository, objects: &[Oid]) -> Result<()> {
+    // Windows syncs only what is open for writing, which objects refuse.
+    if cfg!(windows) {
+        return Ok(());
+    }
+    let folder = repository.commondir().join("objects");
+    let share = objects.len().div_ceil(SIDE_BY_SIDE).max(1);
+    let sync = |objects: &[Oid]| objects.iter().try_for_each(|oid| sync_object(&folder, *oid));
+    let synced = thread::scope(|scope| {
+        let threads: Vec<_> = objects.chunks(share).map(|share| scope.spawn(move || sync(share))).collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died"))))
+    });
+    synced.map_err(Error::io("sync", &folder))
+}
+
+fn sync_object(folder: &Path, oid: Oid) -> io::Result<()> {
+    let name = oid.to_string();
+    let (first, rest) = name.split_at(2);
+    match File::open(folder.join(first).join(rest)) {
+        Ok(file) => file.sync_all(),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether the repository keeps reflogs, as one with a work tree does unless told otherwise.
+pub(super) fn keeps_reflog(repository: &Repository) -> bool {
+    repository.config().and_then(|config| config.get_bool("core.logAllRefUpdates")).unwrap_or(true)
+}
+
+/// Tells the reflogs of the head and the branch that they moved, as git does it. Best effort.
+pub(super) fn log_move(
+    repository: &Repository,
+    branch_ref: &str,
+    from: Oid,
+    to: Oid,
+    who: &Signature<'_>,
+    message: &str,
+) {
+    let (name, address) = (String::from_utf8_lossy(who.name_bytes()), String::from_utf8_lossy(who.email_bytes()));
+    let line = format!("{from} {to} {name} <{address}> {} +0000\t{message}\n", who.when().seconds());
+    for path in [repository.path().join("logs/HEAD"), repository.commondir().join("logs").join(branch_ref)] {
+        drop(append(&path, &line));
+    }
+}
+
+fn append(path: &Path, line: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().append(true).create(true).open(path)?.write_all(line.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::Sandbox;
+    use super::*;
+
+    #[test]
+    fn the_strict_settings_are_those_of_our_handle_alone() {
+        let sandbox = Sandbox::new();
+        sandbox.keep(&[("a.md", "a")]);
+        let repository = Repository::open(sandbox.work_dir()).unwrap();
+        let syncs = |repository: &Repository| repository.config().unwrap().get_bool("core.fsyncObjectFiles").ok();
+        assert_eq!(syncs(&handle(&repository).unwrap()), Some(true));
+        assert_eq!(syncs(&repository), None);
+        assert_eq!(sandbox.try_git(&["config", "core.fsyncObjectFiles"]), (String::new(), false));
+        fs::write(sandbox.git_dir().join("ebbmark.config"), "[core").unwrap();
+        assert_eq!(syncs(&handle(&repository).unwrap()), Some(true));
+    }
+
+    #[test]
+    fn reflogs_tell_of_our_commits_unless_switched_off() {
+        let sandbox = Sandbox::new();
+        sandbox.keep(&[("a.md", "a")]);
+        sandbox.keep(&[("a.md", "b")]);
+        for name in ["HEAD", "main"] {
+            let log = sandbox.git(&["reflog", "show", "--date=unix", "--format=%gd %gn <%ge> %gs", name]);
+            let entry =
+                format!("{name}@{{1795995300}} Person <person@example.org> commit: Promote: Prefers TypeScript\n");
+            assert_eq!(log, entry.repeat(2));
+        }
+        assert_eq!(sandbox.git(&["diff", "--name-only", "HEAD@{1}", "HEAD"]), "a.md\n");
+        let silent = Sandbox::new();
+        silent.git(&["config", "core.logAllRefUpdates", "false"]);
+        silent.keep(&[("a.md", "a")]);
+        assert!(!silent.git_dir().join("logs/HEAD").exists());
+        assert_eq!(silent.status(), "");
+    }
+
+    #[test]
+    fn many_objects_and_missing_ones_are_synced_without_complaint() {
+        let sandbox = Sandbox::new();
+        let repository = Repository::open(sandbox.work_dir()).unwrap();
+        let mut objects: Vec<_> = (0..20).map(|at| repository.blob(&[at]).unwrap()).collect();
+        objects.push(Oid::from_bytes(&[7; 20]).unwrap());
+        assert!(sync_objects(&repository, &objects).is_ok());
+        assert!(sync_objects(&repository, &[]).is_ok());
+    }
+}
