@@ -361,9 +361,9 @@ mod tests {
         assert_eq!(
             warnings,
             [
-                "config.toml: `vault_pth` is not known; did you mean `vault_path`?",
                 "config.toml: `decay.alpah` is not known; did you mean `alpha`?",
                 "config.toml: `kinds.fcat` is not known; did you mean `fact`?",
+                "config.toml: `vault_pth` is not known; did you mean `vault_path`?",
                 "config.toml: `zzz` is not known",
             ]
         );

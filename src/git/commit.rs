@@ -58,8 +58,6 @@ enum Step {
 struct Job<'a> {
     /// By path in the work tree: path in the vault, and what became of it.
     changes: BTreeMap<String, (&'a str, Kind)>,
-    /// Paths that need the `git` program.
-    filtered: BTreeMap<String, Result<Oid, String>>,
     text: String,
     signature: Signature<'static>,
     /// Moves the branch.
@@ -92,20 +90,12 @@ impl Git {
         if let Some(why) = hold(&repository, only_on)? {
             return Ok(Outcome::Skipped { why });
         }
-        if let Err(error) = repository.index() {
-            return Ok(Outcome::Skipped { why: Hold::Index(error.message().to_owned()) });
-        }
         let changes: BTreeMap<_, _> = changes
             .iter()
             .map(|change| (self.in_work_tree(&change.path), (change.path.as_str(), change.kind)))
             .collect();
-        // Filters may be slow: they run before the index is held.
-        let readable = changes.iter().filter(|(_, (path, kind))| *kind == Kind::Write && self.check_file(path).is_ok());
-        let filtered = filter::blobs(&repository, readable.map(|(path, _)| path.as_str()), filter::Blobs::Store)
-            .map_err(failed("read the attributes"))?;
         let job = Job {
             changes,
-            filtered,
             text: message.text(),
             signature: signature(&repository, fallback, at)?,
             mover: durable::handle(&repository)?,
@@ -113,7 +103,7 @@ impl Git {
             reflog: format!("commit: {}", message.clean_subject()),
             only_on,
         };
-        // Windows cannot sync objects afterwards.
+        // Windows cannot sync objects afterwards, as they are read-only.
         let repository = if cfg!(windows) { durable::handle(&repository)? } else { repository };
         let mut staging = match Staging::hold(&repository) {
             Ok(staging) => staging,
@@ -140,7 +130,11 @@ impl Git {
         if let Some(why) = hold(repository, job.only_on)? {
             return Ok(Attempt::Done(Outcome::Skipped { why }));
         }
-        let mut index = staging.copy(repository)?;
+        let mut index = match staging.copy(repository) {
+            Ok(index) => index,
+            Err(Error::Git { detail, .. }) => return Ok(Attempt::Done(Outcome::Skipped { why: Hold::Index(detail) })),
+            Err(error) => return Err(error),
+        };
         let Some(branch_ref) = branch_ref(repository)? else {
             return Ok(Attempt::Done(Outcome::Skipped { why: Hold::Detached }));
         };
@@ -148,6 +142,10 @@ impl Git {
         let parent = head.map(|oid| repository.find_commit(oid)).transpose().map_err(failed("read the last commit"))?;
         let base = base_tree(repository, parent.as_ref()).map_err(failed("read the last commit"))?;
 
+        let files =
+            job.changes.iter().filter(|(_, (path, kind))| *kind == Kind::Write && self.check_file(path).is_ok());
+        let filtered = filter::blobs(repository, files.map(|(path, _)| path.as_str()), filter::Blobs::Store)
+            .map_err(failed("read the attributes"))?;
         let mut update = TreeUpdateBuilder::new();
         let mut left = Vec::new();
         let mut objects = Vec::new();
@@ -155,7 +153,7 @@ impl Git {
         let mut is_changed = false;
         for (path, (vault_path, kind)) in &job.changes {
             let step = match kind {
-                Kind::Write => self.write(repository, &base, &mut index, path, vault_path, &job.filtered),
+                Kind::Write => self.write(repository, &base, &mut index, path, vault_path, &filtered),
                 Kind::Remove => remove(&base, &mut index, path),
             };
             match step {
@@ -188,8 +186,11 @@ impl Git {
             })
             .map_err(failed("write the commit"))?;
         objects.push(oid);
-        durable::sync_objects(repository, &objects)?;
-        staging.prepare(&mut index, oid, &branch_ref)?;
+        let mut files: Vec<_> = staging.prepare(&mut index, oid, &branch_ref)?.into();
+        if !cfg!(windows) {
+            files.extend(objects.iter().map(|oid| durable::object_path(repository, *oid)));
+        }
+        durable::sync(&files)?;
         // Moves the branch only if it still is where we read it; a zero stands for a branch without commits.
         let before = head.unwrap_or_else(zero);
         match job.mover.reference_matching(&branch_ref, oid, true, before, "") {

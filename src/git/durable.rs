@@ -1,13 +1,13 @@
 //! Moving the branch so that a power cut leaves the old commit or the new one, never a branch that names nothing.
 //!
 //! Left alone, libgit2 syncs nothing. Told to, it waits for the disk more than a dozen times for one note, file by
-//! file and folder by folder, reflogs too. Here the new objects are synced side by side and the branch after them;
-//! the reflog, which nothing depends on, is not synced at all.
+//! file and folder by folder, reflogs too. Here all that the branch will depend on is synced side by side, then the
+//! branch; the reflog, on which nothing depends, is not synced at all.
 #![expect(clippy::disallowed_methods, reason = "git's own reflog, by git's own format")]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use git2::{Config, ConfigLevel, Oid, Repository, Signature};
@@ -19,7 +19,7 @@ use crate::files;
 /// Settings for our own handle only, layered over git's. They have a file because libgit2 reads settings from nowhere
 /// else; in the repository's own configuration they would change what the `git` program does.
 const SETTINGS: &[u8] = b"[core]\n\tfsyncObjectFiles = true\n\tlogAllRefUpdates = false\n";
-/// Objects synced at the same time: a disk does several at once in little more time than one.
+/// Files synced at the same time: a disk does several at once in little more time than one.
 const SIDE_BY_SIDE: usize = 8;
 
 /// A handle of the same repository that syncs what it writes and keeps no reflog.
@@ -40,34 +40,32 @@ pub(super) fn handle(repository: &Repository) -> Result<Repository> {
     open().map_err(failed("open the repository"))
 }
 
-/// Makes objects durable. Those that are packed already are passed over.
+/// Where git keeps an object that is not packed.
+pub(super) fn object_path(repository: &Repository, oid: Oid) -> PathBuf {
+    let name = oid.to_string();
+    let (first, rest) = name.split_at(2);
+    repository.commondir().join("objects").join(first).join(rest)
+}
+
+/// Makes files durable, and their entries in their folders. Those that do not exist (packed objects) are passed over.
 ///
 /// # Errors
 /// [`Error::Io`]; nothing may then refer to them.
-pub(super) fn sync_objects(repository: &Repository, objects: &[Oid]) -> Result<()> {
-    // Windows syncs only what is open for writing, which objects refuse.
-    if cfg!(windows) {
-        return Ok(());
-    }
-    let folder = repository.commondir().join("objects");
-    let share = objects.len().div_ceil(SIDE_BY_SIDE).max(1);
-    let sync = |objects: &[Oid]| objects.iter().try_for_each(|oid| sync_object(&folder, *oid));
-    let synced = thread::scope(|scope| {
-        let threads: Vec<_> = objects.chunks(share).map(|share| scope.spawn(move || sync(share))).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread died"))))
-    });
-    synced.map_err(Error::io("sync", &folder))
+pub(super) fn sync(files: &[PathBuf]) -> Result<()> {
+    let share = files.len().div_ceil(SIDE_BY_SIDE).max(1);
+    thread::scope(|scope| {
+        let sync_share = |share: &[PathBuf]| share.iter().try_for_each(|path| sync_file(path));
+        let threads: Vec<_> = files.chunks(share).map(|share| scope.spawn(move || sync_share(share))).collect();
+        let died = |_| Err(Error::Internal("a thread that synced files died".into()));
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(died))
+    })
 }
 
-fn sync_object(folder: &Path, oid: Oid) -> io::Result<()> {
-    let name = oid.to_string();
-    let (first, rest) = name.split_at(2);
-    match File::open(folder.join(first).join(rest)) {
-        Ok(file) => file.sync_all(),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
+fn sync_file(path: &Path) -> Result<()> {
+    // Windows syncs only what is open for writing.
+    match OpenOptions::new().read(true).write(cfg!(windows)).open(path).and_then(|file| file.sync_all()) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("sync", path)(error)),
+        _ => Ok(()),
     }
 }
 
@@ -137,12 +135,15 @@ mod tests {
     }
 
     #[test]
-    fn many_objects_and_missing_ones_are_synced_without_complaint() {
+    fn objects_are_where_they_are_synced() {
         let sandbox = Sandbox::new();
         let repository = Repository::open(sandbox.work_dir()).unwrap();
-        let mut objects: Vec<_> = (0..20).map(|at| repository.blob(&[at]).unwrap()).collect();
-        objects.push(Oid::from_bytes(&[7; 20]).unwrap());
-        assert!(sync_objects(&repository, &objects).is_ok());
-        assert!(sync_objects(&repository, &[]).is_ok());
+        let blobs = (0..20).map(|at| repository.blob(&[at]).unwrap());
+        let mut paths: Vec<_> = blobs.map(|blob| object_path(&repository, blob)).collect();
+        assert!(paths.iter().all(|path| path.is_file()));
+        paths.push(object_path(&repository, Oid::from_bytes(&[7; 20]).unwrap()));
+        assert!(sync(&paths).is_ok());
+        assert!(sync(&[]).is_ok());
+        assert!(sync(&[sandbox.path("none").join("below a file")]).is_err());
     }
 }

@@ -17,9 +17,10 @@ mod staging;
 #[cfg(test)]
 mod testing;
 
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use git2::{DiffOptions, ErrorCode, Repository, RepositoryInitOptions};
+use git2::{Delta, DiffOptions, ErrorCode, Repository, RepositoryInitOptions, Tree};
 
 pub use self::commit::{Author, Change, Kind};
 pub use self::history::Entry;
@@ -181,23 +182,16 @@ impl Git {
     }
 
     fn dirty_in(&self, repository: &Repository, paths: &[String]) -> Result<Vec<String>, git2::Error> {
-        let mut options = DiffOptions::new();
-        options.disable_pathspec_match(true).ignore_filemode(true).ignore_submodules(true).skip_binary_check(true);
-        options.include_untracked(true).recurse_untracked_dirs(true);
-        for path in paths.iter().filter(|path| is_plain(path)) {
-            options.pathspec(self.in_work_tree(path));
-        }
         let tree = match repository.head() {
             Ok(head) => Some(head.peel_to_tree()?),
             Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => None,
             Err(error) => return Err(error),
         };
-        let diff = repository.diff_tree_to_workdir(tree.as_ref(), Some(&mut options))?;
-        let name = |path: Option<&Path>| path.and_then(Path::to_str).map(str::to_owned);
-        let mut changed: std::collections::BTreeSet<String> = diff
-            .deltas()
-            .filter_map(|delta| name(delta.new_file().path()).or_else(|| name(delta.old_file().path())))
-            .collect();
+        // Size and time in the index spare the reading of most files; what then is left is really compared, because
+        // the index may also differ by what the person staged.
+        let candidates = paths.iter().filter(|path| is_plain(path)).map(|path| self.in_work_tree(path));
+        let candidates = changed(repository, tree.as_ref(), candidates, Compare::WithIndex)?;
+        let mut changed = changed(repository, tree.as_ref(), candidates, Compare::Content)?;
         // libgit2 has compared files with a filter as they lie on disk.
         let blobs = filter::blobs(repository, changed.iter().map(String::as_str), filter::Blobs::Name)?;
         for (path, blob) in blobs {
@@ -251,6 +245,43 @@ fn head_commit(repository: &Repository) -> Result<Option<git2::Oid>> {
         Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => Ok(None),
         Err(error) => Err(failed("read the head")(error)),
     }
+}
+
+/// How files are compared with the last commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    WithIndex,
+    Content,
+}
+
+/// Those of the `paths` (as git names them) that differ from `tree`.
+fn changed(
+    repository: &Repository,
+    tree: Option<&Tree<'_>>,
+    paths: impl IntoIterator<Item = String>,
+    compare: Compare,
+) -> Result<BTreeSet<String>, git2::Error> {
+    let mut options = DiffOptions::new();
+    options.disable_pathspec_match(true).ignore_filemode(true).ignore_submodules(true).skip_binary_check(true);
+    options.include_untracked(true).recurse_untracked_dirs(true);
+    let mut is_empty = true;
+    for path in paths {
+        options.pathspec(path);
+        is_empty = false;
+    }
+    if is_empty {
+        return Ok(BTreeSet::new());
+    }
+    let diff = match compare {
+        Compare::WithIndex => repository.diff_tree_to_workdir_with_index(tree, Some(&mut options))?,
+        Compare::Content => repository.diff_tree_to_workdir(tree, Some(&mut options))?,
+    };
+    let name = |path: Option<&Path>| path.and_then(Path::to_str).map(str::to_owned);
+    Ok(diff
+        .deltas()
+        .filter(|delta| delta.status() != Delta::Unmodified)
+        .filter_map(|delta| name(delta.new_file().path()).or_else(|| name(delta.old_file().path())))
+        .collect())
 }
 
 /// Turns an error of libgit2 into ours; `action` is a verb.

@@ -5,7 +5,7 @@
 //!
 //! 1. `ebbmark.lock` (an advisory lock, free again when its holder dies): one Ebbmark process at a time;
 //! 2. `index.lock`, marked as ours;
-//! 3. the new index is prepared in `ebbmark.index` and synced, and the commit it belongs to is noted in `index.lock`;
+//! 3. the new index is prepared in `ebbmark.index`, the commit it belongs to is noted in `index.lock`, both are synced;
 //! 4. the branch moves;
 //! 5. the prepared index takes the place of `index`, and `index.lock` goes.
 //!
@@ -23,7 +23,7 @@ use git2::{Index, Oid, Repository};
 
 use super::failed;
 use crate::error::{Error, Result};
-use crate::files::{self, Appender, Lock};
+use crate::files::{self, Lock};
 
 /// First line of an `index.lock` that Ebbmark made.
 const MARK: &str = "ebbmark\n";
@@ -88,29 +88,25 @@ impl Staging {
         Ok(copy)
     }
 
-    /// Writes the changed copy, and notes that it belongs to `commit`. Comes before the branch moves.
+    /// Writes the changed copy, and notes that it belongs to `commit`. The files returned are to be synced before the
+    /// branch moves.
     ///
     /// # Errors
     /// [`Error::Git`] and [`Error::Io`].
-    pub(super) fn prepare(&self, copy: &mut Index, commit: Oid, branch_ref: &str) -> Result<()> {
+    pub(super) fn prepare(&self, copy: &mut Index, commit: Oid, branch_ref: &str) -> Result<[PathBuf; 2]> {
         copy.write().map_err(failed("prepare the index"))?;
-        let prepared = prepared_path(&self.git_dir);
-        let write = || {
-            let file = File::options().write(true).open(&prepared)?;
-            // A file changed in the very second in which the index was written looks unchanged by size and time.
-            // git therefore reads again whatever is not older than the index: the old time keeps all that in doubt.
-            if let Some(written_at) = self.written_at {
-                file.set_modified(written_at)?;
-            }
-            file.sync_all()
-        };
-        write().map_err(Error::io("write", &prepared))?;
-        // A second try replaces the note of the first.
-        let lock = lock_path(&self.git_dir);
-        if fs::metadata(&lock).is_ok_and(|found| found.len() > MARK.len() as u64) {
-            files::write_atomic(&lock, MARK.as_bytes())?;
+        let (prepared, lock) = (prepared_path(&self.git_dir), lock_path(&self.git_dir));
+        // A file changed in the very second in which the index was written looks unchanged by size and time. git
+        // therefore reads again whatever is not older than the index: the old time keeps all that in doubt.
+        if let Some(written_at) = self.written_at {
+            let date = || File::options().write(true).open(&prepared)?.set_modified(written_at);
+            date().map_err(Error::io("date", &prepared))?;
         }
-        Appender::open(&lock)?.append(format!("{commit} {branch_ref}\n").as_bytes())
+        let noted = self.git_dir.join("ebbmark.mark");
+        fs::write(&noted, format!("{MARK}{commit} {branch_ref}\n"))
+            .and_then(|()| fs::rename(&noted, &lock))
+            .map_err(Error::io("write", &lock))?;
+        Ok([prepared, lock])
     }
 
     /// Lets the person see the prepared index, and gives it free.
