@@ -177,7 +177,7 @@ impl Story {
         let text = read(&self.folder.join("home/short-term/demo0000.jsonl"))?;
         let lines: Vec<&str> = text.lines().collect();
         let skipped = lines.len().saturating_sub(count);
-        Ok(lines.iter().skip(skipped).map(|line| format!("  {line}\n")).collect())
+        Ok(indented(&lines.iter().skip(skipped).copied().collect::<Vec<_>>().join("\n")))
     }
 }
 
@@ -195,5 +195,5 @@ fn title(text: &str) {
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("  {line}\n")).collect()
+    text.lines().flat_map(|line| ["  ", line, "\n"]).collect()
 }

@@ -285,8 +285,8 @@ impl Engine {
         let mut by_kind: BTreeMap<&str, Vec<(f64, &Memory)>> = BTreeMap::new();
         let active = store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Active);
         for memory in active {
-            let score = memory.trace(&self.config).score(&self.config.decay, now);
-            by_kind.entry(memory.kind.as_str()).or_default().push((score, memory));
+            let strength_now = memory.trace(&self.config).score(&self.config.decay, now);
+            by_kind.entry(memory.kind.as_str()).or_default().push((strength_now, memory));
         }
         let each = (limit / by_kind.len().max(1)).max(1);
         by_kind

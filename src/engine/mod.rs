@@ -9,6 +9,7 @@ mod history;
 mod inspect;
 mod lenient;
 mod open;
+mod prepare;
 mod promote;
 mod recall;
 mod reconcile;

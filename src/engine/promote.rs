@@ -150,7 +150,7 @@ impl Engine {
         for text in &request.ids {
             match Self::resolve_existing(&store.state, text) {
                 Err(error) => skipped.push(Skipped { id: text.clone(), why: error.to_string() }),
-                Ok(memory) => match self.may_promote(memory, request.force.unwrap_or(false)) {
+                Ok(memory) => match Self::may_promote(memory, request.force.unwrap_or(false)) {
                     Err(why) => skipped.push(Skipped { id: memory.id.to_string(), why }),
                     Ok(()) => chosen.push((memory.clone(), "asked for".to_owned())),
                 },
@@ -172,7 +172,7 @@ impl Engine {
         (chosen, skipped)
     }
 
-    fn may_promote(&self, memory: &Memory, force: bool) -> std::result::Result<(), String> {
+    fn may_promote(memory: &Memory, force: bool) -> std::result::Result<(), String> {
         if let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) {
             return Err(format!("it has a note already: {}", note.path));
         }

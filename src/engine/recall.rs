@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::remember::{round, time};
+use super::prepare::time;
+use super::remember::round;
 use super::store::Store;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
@@ -430,7 +431,7 @@ impl Engine {
             let place = ranked.partition_point(|better| {
                 let order = better.factors.rank().total_cmp(&candidate.factors.rank());
                 order
-                    .then(store.state.get(better.id).map(|m| m.dated()).cmp(&Some(memory.dated())))
+                    .then(store.state.get(better.id).map(Memory::dated).cmp(&Some(memory.dated())))
                     .then(candidate.id.cmp(&better.id))
                     .is_ge()
             });

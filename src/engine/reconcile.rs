@@ -6,8 +6,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Engine;
+use super::prepare::{clean, clean_list, clean_title};
 use super::promote::stem;
-use super::remember::{clean, clean_list, clean_title, round};
+use super::remember::round;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};

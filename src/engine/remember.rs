@@ -5,33 +5,19 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use unicode_normalization::UnicodeNormalization;
 
-use super::store::key_of;
+use super::prepare::{Prepared, check_size, prepare};
 use super::{Draft, Engine, lenient};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::journal::OP_KEY_DAYS;
-use crate::kinds::{self, Kind, Level};
 use crate::lexical::Scorer;
-use crate::memory::{GLOBAL_SCOPE, Line, Memory, Op, Source, State, Who};
-use crate::redact::{Report, redact};
+use crate::memory::{Line, Memory, Op, State};
+use crate::redact::redact;
 use crate::similarity::{Bigrams, same_fact};
 use crate::words;
 
-/// Longest text of a memory, bytes.
-pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// Texts of one call together, bytes.
-const MAX_CALL_BYTES: usize = 1 << 20;
-/// Memories in one call.
-const MAX_MEMORIES: usize = 1000;
-/// Longest title, characters.
-const MAX_TITLE_CHARS: usize = 512;
-/// Tags, entities or keywords of one memory.
-const MAX_LIST: usize = 64;
-/// Longest tag, entity or keyword, bytes.
-const MAX_WORD_BYTES: usize = 128;
 /// From this bigram likeness on, a memory is shown as similar.
 const NEAR: f32 = 0.6;
 /// Best lexical matches that are compared with a new memory.
@@ -220,33 +206,6 @@ pub struct RememberAnswer {
     pub results: Vec<Remembered>,
 }
 
-/// A memory that was checked and redacted, ready to be judged.
-struct Prepared {
-    line: Line,
-    kind: Kind,
-    why_kind: String,
-    report: Report,
-    supersedes: Vec<String>,
-}
-
-impl Prepared {
-    fn text(&self) -> &str {
-        self.line.text.as_deref().unwrap_or_default()
-    }
-
-    fn scope(&self) -> &str {
-        self.line.scope.as_deref().unwrap_or(GLOBAL_SCOPE)
-    }
-
-    fn speaker(&self) -> Option<&str> {
-        self.line.source.as_ref().and_then(|source| source.speaker.as_deref())
-    }
-
-    fn key(&self) -> u64 {
-        key_of(self.text(), self.scope(), self.speaker(), self.line.happened)
-    }
-}
-
 impl Engine {
     /// Remembers: on return every memory that was not rejected is on disk. One bad memory does not fail the others.
     ///
@@ -274,7 +233,8 @@ impl Engine {
             {
                 return Ok((Vec::new(), answer));
             }
-            self.judge_all(draft, prepared, key.map(|key| (key, op_hash)))
+            let op = key.as_ref().map(|key| (key.clone(), op_hash.clone()));
+            self.judge_all(draft, prepared, op.as_ref())
         })
     }
 
@@ -282,10 +242,10 @@ impl Engine {
         &self,
         draft: &Draft<'_>,
         prepared: Vec<Result<Prepared>>,
-        op: Option<(String, String)>,
+        op: Option<&(String, String)>,
     ) -> Result<(Vec<Line>, RememberAnswer)> {
         let is_batch = prepared.len() > 1;
-        let mut in_batch: HashMap<u64, MemoryId> = HashMap::new();
+        let mut known_in_call: HashMap<u64, MemoryId> = HashMap::new();
         let (mut lines, mut results) = (Vec::new(), Vec::new());
         let mut batch_session: Option<String> = None;
         for (place, prepared) in prepared.into_iter().enumerate() {
@@ -296,14 +256,14 @@ impl Engine {
                     continue;
                 }
             };
-            let known = self.same_memory(draft, &prepared, &in_batch)?;
+            let known = self.same_memory(draft, &prepared, &known_in_call)?;
             let (mut line, result) = match known {
                 Known::InBatch(id) => {
                     let result = result(&prepared, Outcome::Reinforced, id, "said twice in this call".into());
                     (Line::about(Op::Use, id), result)
                 }
-                Known::Before(id, why) => self.again(draft, &prepared, id, why, &mut lines),
-                Known::New(similar) => match self.new_memory(draft, prepared, similar, place) {
+                Known::Before(id, why) => Self::again(draft, &prepared, id, why, &mut lines),
+                Known::New(similar) => match Self::new_memory(draft, prepared, similar, place) {
                     Ok((key, mut line, result)) => {
                         if is_batch {
                             let session = batch_session.get_or_insert_with(|| result.id.clone().unwrap_or_default());
@@ -313,7 +273,7 @@ impl Engine {
                                 source.position = Some(place as i64);
                             }
                         }
-                        in_batch.extend(line.id.map(|id| (key, id)));
+                        known_in_call.extend(line.id.map(|id| (key, id)));
                         (line, result)
                     }
                     Err(error) => {
@@ -322,7 +282,7 @@ impl Engine {
                     }
                 },
             };
-            if let Some((key, hash)) = &op {
+            if let Some((key, hash)) = op {
                 line.op_key = Some(key.clone());
                 line.op_hash = Some(hash.clone());
                 line.op_item = Some(place as u32);
@@ -337,9 +297,14 @@ impl Engine {
     }
 
     /// Looks for a memory that says the same: exactly, or by the strict guard among the best candidates.
-    fn same_memory(&self, draft: &Draft<'_>, prepared: &Prepared, in_batch: &HashMap<u64, MemoryId>) -> Result<Known> {
+    fn same_memory(
+        &self,
+        draft: &Draft<'_>,
+        prepared: &Prepared,
+        known_in_call: &HashMap<u64, MemoryId>,
+    ) -> Result<Known> {
         let key = prepared.key();
-        if let Some(id) = in_batch.get(&key) {
+        if let Some(id) = known_in_call.get(&key) {
             return Ok(Known::InBatch(*id));
         }
         let exact = self.store.write().unwrap_or_else(std::sync::PoisonError::into_inner).same_as(key);
@@ -385,7 +350,6 @@ impl Engine {
 
     /// Tells a known memory once more: its whole content, so that no other machine's forgetting can take it away.
     fn again(
-        &self,
         draft: &Draft<'_>,
         prepared: &Prepared,
         id: MemoryId,
@@ -434,7 +398,6 @@ impl Engine {
     }
 
     fn new_memory(
-        &self,
         draft: &Draft<'_>,
         prepared: Prepared,
         similar: Vec<Similar>,
@@ -496,25 +459,6 @@ fn could_be_same(memory: &Memory, prepared: &Prepared) -> bool {
     memory.scope_name() == prepared.scope()
         && speaker.map(words::fold) == prepared.speaker().map(words::fold)
         && day(memory.happened) == day(prepared.line.happened)
-}
-
-fn check_size(request: &RememberRequest) -> Result<()> {
-    let count = request.memories.len();
-    if count == 0 {
-        return Err(Error::invalid("memories", "there are none", "give at least one {\"text\": …}"));
-    }
-    if count > MAX_MEMORIES {
-        return Err(Error::invalid("memories", format!("{count} are too many"), "save at most 1000 in one call"));
-    }
-    let bytes: usize = request.memories.iter().filter_map(|memory| memory.get("text")?.as_str()).map(str::len).sum();
-    if bytes > MAX_CALL_BYTES {
-        return Err(Error::invalid(
-            "memories",
-            format!("{bytes} bytes of text are too much"),
-            "save at most 1 MiB in one call",
-        ));
-    }
-    Ok(())
 }
 
 /// Answers a repeated call from what the first one did.
@@ -587,140 +531,4 @@ fn rejected(error: &Error) -> Remembered {
 /// Three decimals are enough for people and agents.
 pub(super) fn round(number: f64) -> f64 {
     (number * 1000.0).round() / 1000.0
-}
-
-/// Checks, normalises and redacts one memory.
-fn prepare(value: &Value) -> Result<Prepared> {
-    let wrong = |error: serde_json::Error| Error::invalid("memory", error.to_string(), "see the tool's input schema");
-    let new: NewMemory = match value {
-        Value::String(text) => NewMemory { text: text.clone(), ..NewMemory::default() },
-        other => serde_json::from_value(other.clone()).map_err(wrong)?,
-    };
-    let mut report = Report::default();
-    let text = clean(&new.text, &mut report);
-    if text.is_empty() {
-        let why = if new.text.trim().is_empty() { "is empty" } else { "is empty without what is private" };
-        return Err(Error::invalid("text", why, "say in one sentence what is to be remembered"));
-    }
-    if text.len() > MAX_TEXT_BYTES {
-        let why = format!("has {} bytes; 65536 fit", text.len());
-        return Err(Error::invalid("text", why, "keep the point of it, or split it into several memories"));
-    }
-    let (kind, why_kind) = match &new.kind {
-        Some(kind) => (kind.parse::<Kind>()?, "kind as given".to_owned()),
-        None => {
-            let guess = kinds::guess(&text);
-            (guess.kind, format!("new; {}: {}", guess.kind.as_str(), guess.why))
-        }
-    };
-    let level = new.level.as_deref().map(str::parse::<Level>).transpose()?;
-    let strength = new.strength.or_else(|| new.importance.map(|importance| importance / 5.0));
-    if let Some(strength) = strength
-        && !(0.0..=2.0).contains(&strength)
-    {
-        return Err(Error::invalid("strength", "must be 0 to 2 (importance: 1 to 10)", "leave it out if unsure"));
-    }
-    let mut list = |what: &str, words: &[String]| clean_list(what, words, &mut report);
-    let (tags, entities, keywords) =
-        (list("tags", &new.tags)?, list("entities", &new.entities)?, list("keywords", &new.keywords)?);
-    let title = new.title.as_deref().map(|title| clean_title(title, &mut report)).transpose()?.flatten();
-    let scope = new.scope.as_deref().map(|scope| clean_word("scope", scope, &mut report)).transpose()?;
-    let source = new.source.as_ref().map(|source| clean_source(source, &mut report)).transpose()?;
-    let line = Line {
-        text: Some(text),
-        title,
-        kind: (kind != Kind::default()).then_some(kind),
-        level: level.filter(|level| *level != Level::default()),
-        tags,
-        entities,
-        keywords,
-        scope: scope.filter(|scope| scope != GLOBAL_SCOPE && !scope.is_empty()),
-        happened: time("happened", new.happened.as_deref())?,
-        valid_until: time("valid_until", new.valid_until.as_deref())?,
-        strength,
-        pinned: new.pinned.filter(|pinned| *pinned),
-        source: source.filter(|source| !source.is_empty()),
-        ..Line::new(Op::Remember)
-    };
-    Ok(Prepared { line, kind, why_kind, report, supersedes: new.supersedes })
-}
-
-/// NFC, no control characters but newline and tab, redacted, trimmed.
-pub(super) fn clean(text: &str, report: &mut Report) -> String {
-    let unified = text.replace("\r\n", "\n").replace('\r', "\n");
-    let normal: String = unified.nfc().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-    let (redacted, found) = redact(&normal);
-    report.merge(found);
-    redacted.as_str().trim().to_owned()
-}
-
-/// A title is one line of at most 512 characters; empty is none.
-pub(super) fn clean_title(title: &str, report: &mut Report) -> Result<Option<String>> {
-    let title = clean(title, report).split_whitespace().collect::<Vec<_>>().join(" ");
-    if title.chars().count() > MAX_TITLE_CHARS {
-        return Err(Error::invalid("title", "has more than 512 characters", "shorten it; the text may be longer"));
-    }
-    Ok((!title.is_empty()).then_some(title))
-}
-
-fn clean_word(what: &str, word: &str, report: &mut Report) -> Result<String> {
-    let word = clean(word, report).split_whitespace().collect::<Vec<_>>().join(" ");
-    if word.len() > MAX_WORD_BYTES {
-        return Err(Error::invalid(
-            what,
-            format!("`{}…` is longer than 128 bytes", super::say::cut(&word, 20)),
-            "use a short name",
-        ));
-    }
-    Ok(word)
-}
-
-/// Without empty and repeated words; `None` where nothing is left.
-pub(super) fn clean_list(what: &str, words: &[String], report: &mut Report) -> Result<Option<Vec<String>>> {
-    if words.len() > MAX_LIST {
-        return Err(Error::invalid(what, format!("{} are too many", words.len()), "give at most 64"));
-    }
-    let mut cleaned: Vec<String> = Vec::new();
-    for word in words {
-        let word = clean_word(what, word.trim().trim_start_matches('#'), report)?;
-        if !word.is_empty() && !cleaned.contains(&word) {
-            cleaned.push(word);
-        }
-    }
-    Ok((!cleaned.is_empty()).then_some(cleaned))
-}
-
-fn clean_source(input: &SourceInput, report: &mut Report) -> Result<Source> {
-    let mut word = |what: &str, word: &Option<String>| -> Result<Option<String>> {
-        let word = word.as_deref().map(|word| clean_word(what, word, report)).transpose()?;
-        Ok(word.filter(|word| !word.is_empty()))
-    };
-    let (speaker, client, session) = (
-        word("source.speaker", &input.speaker)?,
-        word("source.client", &input.client)?,
-        word("source.session", &input.session)?,
-    );
-    let who = input.who.as_deref().map(|who| {
-        serde_json::from_value::<Who>(Value::String(who.trim().to_lowercase())).map_err(|_| {
-            Error::invalid("source.who", format!("`{who}` is not known"), "use user, agent, tool, web, import or note")
-        })
-    });
-    let excerpt = input.excerpt.as_deref().map(|excerpt| super::say::cut(&clean(excerpt, report), 2000));
-    Ok(Source {
-        who: who.transpose()?,
-        speaker,
-        client,
-        session,
-        position: input.position,
-        messages: clean_list("source.messages", &input.messages, report)?.unwrap_or_default(),
-        excerpt: excerpt.filter(|excerpt| !excerpt.is_empty()),
-        trusted: input.trusted,
-    })
-}
-
-/// A time as given, or an error that shows how to write one.
-pub(super) fn time(what: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
-    let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
-    let wrong = || Error::invalid(what, format!("`{text}` is not a time"), "write 2026-11-29 or 2026-11-29T23:35:00Z");
-    Timestamp::parse_lenient(text).map(Some).ok_or_else(wrong)
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::changed_fields;
-use super::remember::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
+use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
 use super::{Engine, lenient};
 use crate::error::{Error, Result};
 use crate::kinds::{Kind, Level};
@@ -109,7 +109,7 @@ impl Engine {
             self.commit(
                 &[change],
                 &format!("Revise: {}", answer.note.as_deref().map_or("", super::promote::stem)),
-                &[answer.id.clone()],
+                std::slice::from_ref(&answer.id),
                 now,
             )?;
         }

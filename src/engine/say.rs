@@ -1,9 +1,13 @@
 //! Answers as text, for people and agents: short lines, ids first. Both doors say the same.
 
-use std::fmt::Write;
+use jiff::tz::TimeZone;
 
-use super::*;
-use super::{inspect::OverviewKind, remember::Outcome};
+use super::remember::Outcome;
+use super::{
+    Candidate, CompactAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, OpenAnswer, OverviewKind, PromoteAnswer,
+    Promoted, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where,
+};
+use crate::clock::Timestamp;
 
 /// Longest first line shown in lists, characters.
 const SHORT: usize = 80;
@@ -15,13 +19,11 @@ pub fn short(text: &str) -> String {
 
 /// At most `limit` characters, cut between characters and marked with `…`.
 pub fn cut(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        None => text.to_owned(),
-        Some(_) => {
-            let end = text.char_indices().nth(limit.saturating_sub(1)).map_or(0, |(at, _)| at);
-            format!("{}…", text.get(..end).unwrap_or_default().trim_end())
-        }
+    if text.char_indices().nth(limit).is_none() {
+        return text.to_owned();
     }
+    let end = text.char_indices().nth(limit.saturating_sub(1)).map_or(0, |(at, _)| at);
+    format!("{}…", text.get(..end).unwrap_or_default().trim_end())
 }
 
 fn day(at: Timestamp) -> String {
@@ -32,10 +34,11 @@ fn plural(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Writing into a `String` cannot fail.
+/// Appends one line.
 macro_rules! line {
     ($text:expr, $($arguments:tt)*) => {{
-        let _: std::fmt::Result = writeln!($text, $($arguments)*);
+        $text.push_str(&format!($($arguments)*));
+        $text.push('\n');
     }};
 }
 
@@ -62,9 +65,10 @@ pub fn remember(answer: &RememberAnswer) -> String {
             Outcome::Conflict => "saved, in conflict",
             Outcome::Rejected => "rejected",
         };
-        match &result.id {
-            Some(id) => line!(text, "{what}: {id} ({})", result.why),
-            None => line!(text, "{what}: {}; {}", result.why, result.error.as_deref().unwrap_or_default()),
+        if let Some(id) = &result.id {
+            line!(text, "{what}: {id} ({})", result.why);
+        } else {
+            line!(text, "{what}: {}; {}", result.why, result.error.as_deref().unwrap_or_default());
         }
         if let Some(redacted) = &result.redacted {
             line!(text, "  redacted before saving: {}", redacted.rules.join(", "));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, hash64};
 use crate::index::{Document, Index, Joined, Tail, Terms};
@@ -10,6 +11,9 @@ use crate::lexical::{Lengths, Posting, Scorer, Slot};
 use crate::memory::{Memory, State};
 use crate::similarity;
 use crate::words;
+
+/// The words that a memory matched, and what each adds to its score.
+pub(super) type Explained = HashMap<MemoryId, Vec<(String, f32)>>;
 
 /// A place in the word statistics. A memory whose words change gets a new one; the old one is never used again.
 #[derive(Debug, Clone, Copy)]
@@ -188,7 +192,7 @@ impl Store {
         query: &[String],
         scorer: &mut Scorer,
         explain: &[MemoryId],
-    ) -> Result<(Vec<(MemoryId, f32)>, HashMap<MemoryId, Vec<(String, f32)>>)> {
+    ) -> Result<(Vec<(MemoryId, f32)>, Explained)> {
         let matches = scorer.score(query, &self.lengths, |word, out: &mut Vec<Posting>| {
             if let Some(terms) = &self.terms {
                 terms.postings(word, out)?;
@@ -256,12 +260,14 @@ fn analysis_hash(memory: &Memory) -> u64 {
     hash.add(memory.title.as_deref().unwrap_or(""));
     for list in [&memory.tags, &memory.entities, &memory.keywords] {
         hash.add("\u{1}");
-        list.iter().for_each(|part| hash.add(part));
+        for part in list {
+            hash.add(part);
+        }
     }
     for source in &memory.sources {
         hash.add(source.speaker.as_deref().unwrap_or(""));
     }
-    hash.add(&memory.happened.map_or(0, |at| at.millis()).to_string());
+    hash.add(&memory.happened.map_or(0, Timestamp::millis).to_string());
     hash.0
 }
 

@@ -103,9 +103,10 @@ impl Engine {
             answer.commit = read.commit;
             answer.problems = read.problems;
         }
-        let promotes = !is_dry && self.config.promotion == PromotionMode::Auto;
+        let is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
         if self.config.promotion != PromotionMode::Off {
-            let promoted = self.promote(&PromoteRequest { dry_run: Some(!promotes), ..PromoteRequest::default() })?;
+            let promoted =
+                self.promote(&PromoteRequest { dry_run: Some(!is_automatic), ..PromoteRequest::default() })?;
             answer.promoted = promoted.promoted;
             answer.candidates = promoted.candidates;
             answer.problems.extend(promoted.notice);

@@ -17,12 +17,12 @@ const READ_BACK_EVERY_MS: i64 = 10_000;
 /// How often memory is tidied, milliseconds.
 const TIDY_EVERY_MS: i64 = HOUR_MS;
 
-/// What upkeep remembers between its steps.
+/// When upkeep last did each of its tasks.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Upkeep {
-    last_fold: Option<Timestamp>,
-    last_tidy: Option<Timestamp>,
-    last_read_back: Option<Timestamp>,
+    folded: Option<Timestamp>,
+    tidied: Option<Timestamp>,
+    read_back: Option<Timestamp>,
 }
 
 impl Engine {
@@ -37,21 +37,21 @@ impl Engine {
         let mut outcome = self.flush_uses();
         let since = |last: Option<Timestamp>| last.map_or(i64::MAX, |last| now.millis() - last.millis());
         let waiting = self.store().without_document();
-        let is_small_due = waiting > 0 && since(upkeep.last_fold.or(Some(now))) >= FOLD_SMALL_AFTER_MS;
+        let is_small_due = waiting > 0 && since(upkeep.folded.or(Some(now))) >= FOLD_SMALL_AFTER_MS;
         if waiting >= FOLD_FROM || is_small_due {
             self.fold_index();
-            upkeep.last_fold = Some(now);
+            upkeep.folded = Some(now);
         }
-        upkeep.last_fold.get_or_insert(now);
-        if since(upkeep.last_read_back) >= READ_BACK_EVERY_MS {
+        upkeep.folded.get_or_insert(now);
+        if since(upkeep.read_back) >= READ_BACK_EVERY_MS {
             outcome = outcome.and(self.read_back().map(drop));
-            upkeep.last_read_back = Some(now);
+            upkeep.read_back = Some(now);
         }
-        if since(upkeep.last_tidy.or(Some(now))) >= TIDY_EVERY_MS {
+        if since(upkeep.tidied.or(Some(now))) >= TIDY_EVERY_MS {
             outcome = outcome.and(self.tidy(&TidyRequest::default()).map(drop));
-            upkeep.last_tidy = Some(now);
+            upkeep.tidied = Some(now);
         }
-        upkeep.last_tidy.get_or_insert(now);
+        upkeep.tidied.get_or_insert(now);
         (next, outcome)
     }
 

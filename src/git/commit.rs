@@ -5,15 +5,12 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 
 use git2::build::TreeUpdateBuilder;
-use git2::{
-    Commit, ErrorCode, FileMode, Index, IndexEntry, IndexTime, ObjectType, Oid, Repository, RepositoryState, Signature,
-    Time, Tree,
-};
+use git2::{Commit, ErrorCode, FileMode, Index, IndexEntry, IndexTime, Oid, Repository, Signature, Time, Tree};
 
+use super::base::Base;
+use super::filter::{self, Blobs};
 use super::staging::{PAUSES, Staging, branch_lock_path};
-use super::{
-    Git, Hold, Left, Message, Outcome, Why, branch_ref, durable, failed, filter, head_commit, is_plain, short,
-};
+use super::{Git, Hold, Left, Message, Outcome, Why, commit_of, durable, failed, free_branch, is_plain, short};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
@@ -43,9 +40,6 @@ pub struct Author {
     /// Address, possibly an invented one.
     pub email: String,
 }
-
-/// What one entry of a tree or of the index says: content and mode.
-type Content = (Oid, u32);
 
 /// What a path needs in the new tree.
 enum Step {
@@ -87,7 +81,7 @@ impl Git {
         only_on: Option<&str>,
     ) -> Result<Outcome> {
         let repository = self.repository()?;
-        if let Some(why) = hold(&repository, only_on)? {
+        if let Err(why) = free_branch(&repository, only_on)? {
             return Ok(Outcome::Skipped { why });
         }
         let changes: BTreeMap<_, _> = changes
@@ -98,13 +92,13 @@ impl Git {
             changes,
             text: message.text(),
             signature: signature(&repository, fallback, at)?,
-            mover: durable::handle(&repository)?,
+            mover: durable::strict(self.repository()?)?,
             keeps_reflog: durable::keeps_reflog(&repository),
             reflog: format!("commit: {}", message.clean_subject()),
             only_on,
         };
         // Windows cannot sync objects afterwards, as they are read-only.
-        let repository = if cfg!(windows) { durable::handle(&repository)? } else { repository };
+        let repository = if cfg!(windows) { durable::strict(repository)? } else { repository };
         let mut staging = match Staging::hold(&repository) {
             Ok(staging) => staging,
             Err(Error::Busy { path, .. }) => return Ok(Outcome::Skipped { why: Hold::Busy(path) }),
@@ -127,78 +121,37 @@ impl Git {
     }
 
     fn attempt(&self, repository: &Repository, staging: &mut Staging, job: &Job<'_>) -> Result<Attempt> {
-        if let Some(why) = hold(repository, job.only_on)? {
-            return Ok(Attempt::Done(Outcome::Skipped { why }));
-        }
+        let branch_ref = match free_branch(repository, job.only_on)? {
+            Ok(branch_ref) => branch_ref,
+            Err(why) => return Ok(Attempt::Done(Outcome::Skipped { why })),
+        };
         let mut index = match staging.copy(repository) {
             Ok(index) => index,
             Err(Error::Git { detail, .. }) => return Ok(Attempt::Done(Outcome::Skipped { why: Hold::Index(detail) })),
             Err(error) => return Err(error),
         };
-        let Some(branch_ref) = branch_ref(repository)? else {
-            return Ok(Attempt::Done(Outcome::Skipped { why: Hold::Detached }));
-        };
-        let head = head_commit(repository)?;
+        let head = commit_of(repository, &branch_ref)?;
         let parent = head.map(|oid| repository.find_commit(oid)).transpose().map_err(failed("read the last commit"))?;
-        let base = base_tree(repository, parent.as_ref()).map_err(failed("read the last commit"))?;
-
-        let files =
-            job.changes.iter().filter(|(_, (path, kind))| *kind == Kind::Write && self.check_file(path).is_ok());
-        let filtered = filter::blobs(repository, files.map(|(path, _)| path.as_str()), filter::Blobs::Store)
-            .map_err(failed("read the attributes"))?;
-        let mut update = TreeUpdateBuilder::new();
-        let mut left = Vec::new();
-        let mut objects = Vec::new();
-        let mut folders = BTreeSet::new();
-        let mut is_changed = false;
-        for (path, (vault_path, kind)) in &job.changes {
-            let step = match kind {
-                Kind::Write => self.write(repository, &base, &mut index, path, vault_path, &filtered),
-                Kind::Remove => remove(&base, &mut index, path),
-            };
-            match step {
-                Ok(Step::Upsert(oid, mode)) => {
-                    update.upsert(path.as_str(), oid, mode);
-                    objects.push(oid);
-                }
-                Ok(Step::Remove) => drop(update.remove(path.as_str())),
-                Ok(Step::Nothing) => continue,
-                Err(why) => {
-                    left.push(Left { path: (*vault_path).to_owned(), why });
-                    continue;
-                }
-            }
-            is_changed = true;
-            folders.extend(Path::new(path).ancestors().skip(1));
-        }
-        if !is_changed {
-            return Ok(Attempt::Done(Outcome::Nothing { left }));
+        let mut base = Base::of(repository, parent.as_ref()).map_err(failed("read the last commit"))?;
+        let mut plan = self.plan(repository, &mut base, &mut index, job)?;
+        if plan.folders.is_empty() {
+            return Ok(Attempt::Done(Outcome::Nothing { left: plan.left }));
         }
 
-        let oid = update
-            .create_updated(repository, &base)
-            .and_then(|tree| repository.find_tree(tree))
-            .and_then(|tree| {
-                objects.extend(folders.iter().filter_map(|folder| tree.get_path(folder).ok()).map(|entry| entry.id()));
-                objects.push(tree.id());
-                let parents: Vec<_> = parent.iter().collect();
-                repository.commit(None, &job.signature, &job.signature, &job.text, &tree, &parents)
-            })
-            .map_err(failed("write the commit"))?;
-        objects.push(oid);
-        let mut files: Vec<_> = staging.prepare(&mut index, oid, &branch_ref)?.into();
+        let oid = plan.write(repository, base.tree(), parent.as_ref(), job).map_err(failed("write the commit"))?;
+        let mut new_files: Vec<_> = staging.prepare(&mut index, oid, &branch_ref)?.into();
         if !cfg!(windows) {
-            files.extend(objects.iter().map(|oid| durable::object_path(repository, *oid)));
+            new_files.extend(plan.objects.iter().map(|oid| durable::object_path(repository, *oid)));
         }
-        durable::sync(&files)?;
+        durable::sync(&new_files)?;
         // Moves the branch only if it still is where we read it; a zero stands for a branch without commits.
-        let before = head.unwrap_or_else(zero);
+        let before = head.unwrap_or(Oid::ZERO_SHA1);
         match job.mover.reference_matching(&branch_ref, oid, true, before, "") {
             Ok(_) => {
                 if job.keeps_reflog {
                     durable::log_move(repository, &branch_ref, before, oid, &job.signature, &job.reflog);
                 }
-                Ok(Attempt::Committed(oid, branch_ref, left))
+                Ok(Attempt::Committed(oid, branch_ref, plan.left))
             }
             Err(error) if matches!(error.code(), ErrorCode::Modified | ErrorCode::Locked) => {
                 Ok(Attempt::Again(branch_lock_path(repository, &branch_ref)))
@@ -207,44 +160,42 @@ impl Git {
         }
     }
 
-    /// Puts a file into the index: what the tree then needs.
-    fn write(
-        &self,
-        repository: &Repository,
-        base: &Tree<'_>,
-        index: &mut Index,
-        path: &str,
-        vault_path: &str,
-        filtered: &BTreeMap<String, Result<Oid, String>>,
-    ) -> Result<Step, Why> {
-        self.check_file(vault_path)?;
-        let committed = unstaged(base, index, path)?;
-        if committed.is_none() && repository.is_path_ignored(path).map_err(refused)? {
-            return Err(Why::Ignored);
-        }
-        let mode = match committed {
-            Some((_, mode)) if mode == u32::from(FileMode::BlobExecutable) => FileMode::BlobExecutable,
-            _ => FileMode::Blob,
-        };
-        let mut entry = match filtered.get(path) {
-            Some(Ok(oid)) => unread_entry(path, *oid),
-            Some(Err(why)) => return Err(Why::Filter(why.clone())),
-            None => {
-                index.add_path(Path::new(path)).map_err(refused)?;
-                index.get_path(Path::new(path), 0).ok_or(Why::BadName)?
+    /// Puts all changes into the index: what the new tree then needs.
+    fn plan(&self, repository: &Repository, base: &mut Base<'_>, index: &mut Index, job: &Job<'_>) -> Result<Plan> {
+        let mut plan =
+            Plan { update: TreeUpdateBuilder::new(), folders: BTreeSet::new(), objects: Vec::new(), left: Vec::new() };
+        let mut ready = Vec::new();
+        for (path, (vault_path, kind)) in &job.changes {
+            match self.check(vault_path, *kind) {
+                Ok(()) => ready.push((path.as_str(), *vault_path, *kind)),
+                Err(why) => plan.left.push(Left { path: (*vault_path).to_owned(), why }),
             }
-        };
-        if entry.mode != u32::from(mode) {
-            entry.mode = u32::from(mode);
-            index.add(&entry).map_err(refused)?;
         }
-        Ok(if committed == Some((entry.id, entry.mode)) { Step::Nothing } else { Step::Upsert(entry.id, mode) })
+        // Once for all: a file that comes later has not been looked at, and is not committed without its filter.
+        let written = ready.iter().filter(|(_, _, kind)| *kind == Kind::Write).map(|(path, _, _)| *path);
+        let filtered = filter::blobs(repository, written, Blobs::Store).map_err(failed("read the attributes"))?;
+        for (path, vault_path, kind) in ready {
+            let step = match kind {
+                Kind::Write => write(repository, base, index, path, filtered.get(path)),
+                Kind::Remove => remove(base, index, path),
+            };
+            match step {
+                Ok(step) => plan.add(path, &step),
+                Err(why) => plan.left.push(Left { path: vault_path.to_owned(), why }),
+            }
+        }
+        plan.left.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(plan)
     }
 
-    /// Whether a vault path is a plain file of this repository.
-    fn check_file(&self, path: &str) -> Result<(), Why> {
+    /// Whether a vault path can be committed: a good name, and for a file to write also a plain file of this
+    /// repository.
+    fn check(&self, path: &str, kind: Kind) -> Result<(), Why> {
         if !is_plain(path) {
             return Err(Why::BadName);
+        }
+        if kind == Kind::Remove {
+            return Ok(());
         }
         let mut found = self.root.clone();
         let mut parts = path.split('/').peekable();
@@ -263,6 +214,80 @@ impl Git {
     }
 }
 
+/// Puts a file into the index: what the tree then needs. `filtered` is what its filter makes of it, if it has one.
+fn write(
+    repository: &Repository,
+    base: &mut Base<'_>,
+    index: &mut Index,
+    path: &str,
+    filtered: Option<&Result<Oid, String>>,
+) -> Result<Step, Why> {
+    let committed = base.unstaged(index, path)?;
+    if committed.is_none() && repository.is_path_ignored(path)? {
+        return Err(Why::Ignored);
+    }
+    let mode = match committed {
+        Some((_, mode)) if mode == u32::from(FileMode::BlobExecutable) => FileMode::BlobExecutable,
+        _ => FileMode::Blob,
+    };
+    let mut entry = match filtered {
+        Some(Ok(oid)) => unread_entry(path, *oid),
+        Some(Err(why)) => return Err(Why::Filter(why.clone())),
+        None => {
+            index.add_path(Path::new(path))?;
+            index.get_path(Path::new(path), 0).ok_or(Why::BadName)?
+        }
+    };
+    if entry.mode != u32::from(mode) {
+        entry.mode = u32::from(mode);
+        index.add(&entry)?;
+    }
+    Ok(if committed == Some((entry.id, entry.mode)) { Step::Nothing } else { Step::Upsert(entry.id, mode) })
+}
+
+/// The new tree, as steps from that of the last commit.
+struct Plan {
+    update: TreeUpdateBuilder,
+    /// Folders that change; none where nothing does.
+    folders: BTreeSet<PathBuf>,
+    /// What was stored for it.
+    objects: Vec<Oid>,
+    left: Vec<Left>,
+}
+
+impl Plan {
+    fn add(&mut self, path: &str, step: &Step) {
+        match step {
+            Step::Upsert(oid, mode) => {
+                self.update.upsert(path, *oid, *mode);
+                self.objects.push(*oid);
+            }
+            Step::Remove => {
+                self.update.remove(path);
+            }
+            Step::Nothing => return,
+        }
+        self.folders.extend(Path::new(path).ancestors().skip(1).map(Path::to_owned));
+    }
+
+    /// Stores the tree and a commit of it, to which nothing refers yet.
+    fn write(
+        &mut self,
+        repository: &Repository,
+        base: &Tree<'_>,
+        parent: Option<&Commit<'_>>,
+        job: &Job<'_>,
+    ) -> Result<Oid, git2::Error> {
+        let tree = repository.find_tree(self.update.create_updated(repository, base)?)?;
+        let parents: Vec<_> = parent.into_iter().collect();
+        let commit = repository.commit(None, &job.signature, &job.signature, &job.text, &tree, &parents)?;
+        // The empty path, the tree itself, is no entry of it.
+        let folders = self.folders.iter().filter_map(|folder| tree.get_path(folder).ok());
+        self.objects.extend(folders.map(|entry| entry.id()).chain([tree.id(), commit]));
+        Ok(commit)
+    }
+}
+
 /// How one try to commit ended.
 enum Attempt {
     /// The branch of that full name has the new commit; the index is prepared.
@@ -273,37 +298,12 @@ enum Attempt {
 }
 
 /// Takes a file out of the index: what the tree then needs.
-fn remove(base: &Tree<'_>, index: &mut Index, path: &str) -> Result<Step, Why> {
-    if !is_plain(path) {
-        return Err(Why::BadName);
-    }
-    if unstaged(base, index, path)?.is_none() {
+fn remove(base: &mut Base<'_>, index: &mut Index, path: &str) -> Result<Step, Why> {
+    if base.unstaged(index, path)?.is_none() {
         return Ok(Step::Nothing);
     }
-    index.remove_path(Path::new(path)).map_err(refused)?;
+    index.remove_path(Path::new(path))?;
     Ok(Step::Remove)
-}
-
-/// What the last commit has at a path, if the person has staged nothing there.
-fn unstaged(base: &Tree<'_>, index: &Index, path: &str) -> Result<Option<Content>, Why> {
-    for (at, _) in path.match_indices('/') {
-        let folder = Path::new(path.get(..at).unwrap_or(path));
-        match base.get_path(folder).ok().and_then(|entry| entry.kind()) {
-            Some(ObjectType::Commit) => return Err(Why::Nested),
-            Some(ObjectType::Blob) => return Err(Why::Blocked),
-            _ if index.get_path(folder, 0).is_some() => return Err(Why::Staged),
-            _ => {}
-        }
-    }
-    let path = Path::new(path);
-    let committed = match base.get_path(path).ok() {
-        Some(entry) if entry.kind() == Some(ObjectType::Tree) => return Err(Why::Blocked),
-        Some(entry) if entry.kind() == Some(ObjectType::Commit) => return Err(Why::Nested),
-        entry => entry.map(|entry| (entry.id(), entry.filemode().cast_unsigned())),
-    };
-    let indexed = index.get_path(path, 0).map(|entry| (entry.id, entry.mode));
-    let is_in_conflict = (1..=3).any(|stage| index.get_path(path, stage).is_some());
-    if indexed == committed && !is_in_conflict { Ok(committed) } else { Err(Why::Staged) }
 }
 
 /// An index entry that makes git read the file before it calls it unchanged.
@@ -323,46 +323,6 @@ fn unread_entry(path: &str, id: Oid) -> IndexEntry {
         flags_extended: 0,
         path: path.as_bytes().to_vec(),
     }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "as `map_err` gives it")]
-fn refused(error: git2::Error) -> Why {
-    Why::Refused(error.message().to_owned())
-}
-
-fn zero() -> Oid {
-    Oid::from_bytes(&[0; 20]).expect("20 bytes are an object name")
-}
-
-/// The tree the commit starts from; an empty one before the first commit.
-fn base_tree<'r>(repository: &'r Repository, parent: Option<&Commit<'r>>) -> Result<Tree<'r>, git2::Error> {
-    match parent {
-        Some(parent) => parent.tree(),
-        None => repository.find_tree(repository.treebuilder(None)?.write()?),
-    }
-}
-
-/// What keeps the whole repository from being committed to.
-fn hold(repository: &Repository, only_on: Option<&str>) -> Result<Option<Hold>> {
-    let in_progress = match repository.state() {
-        RepositoryState::Clean => None,
-        RepositoryState::Merge => Some("merge"),
-        RepositoryState::Revert | RepositoryState::RevertSequence => Some("revert"),
-        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("cherry-pick"),
-        RepositoryState::Bisect => Some("bisect"),
-        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => Some("rebase"),
-        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("patch series"),
-    };
-    if let Some(what) = in_progress {
-        return Ok(Some(Hold::InProgress(what)));
-    }
-    Ok(match branch_ref(repository)? {
-        None => Some(Hold::Detached),
-        Some(current) if only_on.is_some_and(|wanted| wanted != short(&current)) => {
-            Some(Hold::OtherBranch(short(&current).to_owned()))
-        }
-        Some(_) => None,
-    })
 }
 
 /// The configured identity, or else the fallback, at that time in UTC.
@@ -428,7 +388,7 @@ mod tests {
     fn names_of_any_script_are_committed() {
         let sandbox = Sandbox::new();
         let names =
-            ["two words.md", "Übergrößen.md", "日本語 ノート.md", "👩‍💻 emoji.md", "a'b\"c.md", "-dash.md", "[x] #^%.md"];
+            ["two words.md", "Übergrößen.md", "日本語 ノート.md", "👩‍💻 emoji.md", "a'b.md", "-dash.md", "[x] #^%.md"];
         for name in names {
             sandbox.write(&format!("Memories/{name}"), name);
         }

@@ -10,7 +10,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use git2::{Config, ConfigLevel, Oid, Repository, Signature};
+use git2::{ConfigLevel, Oid, Repository, Signature};
 
 use super::failed;
 use crate::error::{Error, Result};
@@ -22,22 +22,20 @@ const SETTINGS: &[u8] = b"[core]\n\tfsyncObjectFiles = true\n\tlogAllRefUpdates 
 /// Files synced at the same time: a disk does several at once in little more time than one.
 const SIDE_BY_SIDE: usize = 8;
 
-/// A handle of the same repository that syncs what it writes and keeps no reflog.
+/// Makes a handle sync what it writes, and keep no reflog.
 ///
 /// # Errors
 /// [`Error::Git`], and [`Error::Io`] where its settings cannot be written.
-pub(super) fn handle(repository: &Repository) -> Result<Repository> {
+pub(super) fn strict(repository: Repository) -> Result<Repository> {
     let settings = repository.path().join("ebbmark.config");
     if files::read_if_there(&settings)?.as_deref() != Some(SETTINGS) {
         files::write_atomic(&settings, SETTINGS)?;
     }
-    let layer = |mut config: Config| config.add_file(&settings, ConfigLevel::App, true);
-    let open = || {
-        let handle = Repository::open(repository.path())?;
-        handle.config().and_then(layer)?;
-        Ok(handle)
-    };
-    open().map_err(failed("open the repository"))
+    repository
+        .config()
+        .and_then(|mut config| config.add_file(&settings, ConfigLevel::App, true))
+        .map_err(failed("read the settings"))?;
+    Ok(repository)
 }
 
 /// Where git keeps an object that is not packed.
@@ -106,13 +104,13 @@ mod tests {
     fn the_strict_settings_are_those_of_our_handle_alone() {
         let sandbox = Sandbox::new();
         sandbox.keep(&[("a.md", "a")]);
-        let repository = Repository::open(sandbox.work_dir()).unwrap();
+        let open = || Repository::open(sandbox.work_dir()).unwrap();
         let syncs = |repository: &Repository| repository.config().unwrap().get_bool("core.fsyncObjectFiles").ok();
-        assert_eq!(syncs(&handle(&repository).unwrap()), Some(true));
-        assert_eq!(syncs(&repository), None);
+        assert_eq!(syncs(&strict(open()).unwrap()), Some(true));
+        assert_eq!(syncs(&open()), None);
         assert_eq!(sandbox.try_git(&["config", "core.fsyncObjectFiles"]), (String::new(), false));
         fs::write(sandbox.git_dir().join("ebbmark.config"), "[core").unwrap();
-        assert_eq!(syncs(&handle(&repository).unwrap()), Some(true));
+        assert_eq!(syncs(&strict(open()).unwrap()), Some(true));
     }
 
     #[test]

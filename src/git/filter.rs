@@ -88,8 +88,8 @@ pub(super) fn blobs<'a>(
             Conversion::Filter(filter) => filters.push(filter),
             Conversion::Encoding => {}
         }
-        if path.contains('\n') {
-            answer.insert(path.to_owned(), Err("its name has a line break".to_owned()));
+        if path.contains('\n') || path.starts_with('"') {
+            answer.insert(path.to_owned(), Err("its name cannot be given to `git hash-object`".to_owned()));
         } else {
             ready.push(path);
         }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use git2::{Commit, DiffOptions, Oid, Repository, Sort};
+use git2::{Commit, DiffOptions, Oid, Repository};
 
-use super::{Git, failed, head_commit, is_plain};
+use super::{Git, commit_of, failed, is_plain};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
@@ -43,7 +43,7 @@ impl Git {
             ));
         }
         let repository = self.repository()?;
-        let Some(head) = head_commit(&repository)? else { return Ok(Vec::new()) };
+        let Some(head) = commit_of(&repository, "HEAD")? else { return Ok(Vec::new()) };
         self.walk(&repository, head, limit, path).map_err(failed("read the history"))
     }
 
@@ -56,8 +56,8 @@ impl Git {
     ) -> Result<Vec<Entry>, git2::Error> {
         let place = self.in_work_tree(path.unwrap_or_default());
         let place = place.trim_end_matches('/');
+        // Unsorted means newest first, children before parents, without reading the whole history at the start.
         let mut walk = repository.revwalk()?;
-        walk.set_sorting(Sort::TOPOLOGICAL | Sort::TIME)?;
         walk.push(head)?;
         let mut entries = Vec::new();
         for oid in walk.take(MOST_VISITED) {

@@ -4,9 +4,10 @@
 //! runs, nothing is signed, and what the person has staged is neither committed nor unstaged. Whatever libgit2 cannot
 //! open is [`NoGit`]: memory goes on without git.
 //!
-//! Files of ours in the git folder: `ebbmark.lock` and, during a commit, `ebbmark.index` (see `staging`), and
-//! `ebbmark.config` (see `durable`).
+//! Files of ours in the git folder: `ebbmark.lock`, during a commit `ebbmark.index` and `ebbmark.mark` (see `staging`),
+//! and `ebbmark.config` (see `durable`).
 
+mod base;
 mod commit;
 mod durable;
 mod filter;
@@ -20,7 +21,9 @@ mod testing;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use git2::{Delta, DiffOptions, ErrorCode, Repository, RepositoryInitOptions, Tree};
+use git2::{
+    Delta, DiffOptions, ErrorCode, Oid, Repository, RepositoryInitOptions, RepositoryOpenFlags, RepositoryState, Tree,
+};
 
 pub use self::commit::{Author, Change, Kind};
 pub use self::history::Entry;
@@ -30,6 +33,7 @@ use crate::error::{Error, Result};
 
 /// Branch of a repository that we make.
 const FIRST_BRANCH: &str = "main";
+
 /// Why there is no git for a vault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoGit {
@@ -40,9 +44,9 @@ pub enum NoGit {
     #[error("the git repository is a bare one")]
     Bare,
     /// The repository belongs to somebody else, and git does not trust it.
-    #[error("the git repository of {} belongs to {owner}", path.display())]
+    #[error("the git repository {} belongs to {owner}", path.display())]
     Foreign {
-        /// The vault.
+        /// Its work tree.
         path: PathBuf,
         /// User number of the owner, as far as known.
         owner: String,
@@ -60,7 +64,11 @@ impl NoGit {
         match error.code() {
             ErrorCode::NotFound => NoGit::Absent,
             ErrorCode::BareRepo => NoGit::Bare,
-            ErrorCode::Owner => NoGit::Foreign { path: path.to_owned(), owner: owner(path) },
+            ErrorCode::Owner => {
+                let is_work_tree = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
+                let work_tree = path.ancestors().find(is_work_tree).unwrap_or(path);
+                NoGit::Foreign { path: work_tree.to_owned(), owner: owner(&work_tree.join(".git")) }
+            }
             _ => NoGit::Unusable { why: error.message().to_owned() },
         }
     }
@@ -71,20 +79,20 @@ impl NoGit {
             NoGit::Absent => "`ebbmark init` makes a repository for the vault".into(),
             NoGit::Bare => "keep the vault in a repository with a work tree".into(),
             NoGit::Foreign { path, .. } => {
-                format!("run `git config --global --add safe.directory {}` if you trust it", path.display())
+                format!("run `git config --global --add safe.directory \"{}\"` if you trust it", path.display())
             }
             NoGit::Unusable { .. } => "memory works without it; commit the vault with your own git".into(),
         }
     }
 }
 
+#[cfg_attr(not(unix), expect(unused_variables, reason = "only Unix numbers its users"))]
 fn owner(path: &Path) -> String {
     #[cfg(unix)]
     if let Ok(found) = path.metadata() {
         use std::os::unix::fs::MetadataExt;
         return format!("user {}", found.uid());
     }
-    let _ = path;
     "another user".into()
 }
 
@@ -107,7 +115,7 @@ impl Git {
     pub fn open(root: &Path) -> Result<Git, NoGit> {
         let unusable = |why: &str| NoGit::Unusable { why: why.to_owned() };
         let Ok(root) = root.canonicalize() else { return Err(NoGit::Absent) };
-        let repository = Repository::discover(&root).map_err(|error| NoGit::of(&error, &root))?;
+        let repository = find(&root).map_err(|error| NoGit::of(&error, &root))?;
         let work_dir = repository.workdir().ok_or(NoGit::Bare)?;
         let work_dir = work_dir.canonicalize().map_err(|_| unusable("its work tree does not exist"))?;
         let inside = root.strip_prefix(&work_dir).map_err(|_| unusable("the vault is outside its work tree"))?;
@@ -168,7 +176,7 @@ impl Git {
     /// # Errors
     /// [`Error::Git`] where the repository has become unreadable.
     pub fn head(&self) -> Result<Option<String>> {
-        Ok(head_commit(&self.repository()?)?.map(|oid| oid.to_string()))
+        Ok(commit_of(&self.repository()?, "HEAD")?.map(|oid| oid.to_string()))
     }
 
     /// Which of the vault's `paths` differ from the current commit: new, changed or gone. Ignored files do not count.
@@ -190,8 +198,8 @@ impl Git {
         // Size and time in the index spare the reading of most files; what then is left is really compared, because
         // the index may also differ by what the person staged.
         let candidates = paths.iter().filter(|path| is_plain(path)).map(|path| self.in_work_tree(path));
-        let candidates = changed(repository, tree.as_ref(), candidates, Compare::WithIndex)?;
-        let mut changed = changed(repository, tree.as_ref(), candidates, Compare::Content)?;
+        let candidates = differing(repository, tree.as_ref(), candidates, Compare::WithIndex)?;
+        let mut changed = differing(repository, tree.as_ref(), candidates, Compare::Content)?;
         // libgit2 has compared files with a filter as they lie on disk.
         let blobs = filter::blobs(repository, changed.iter().map(String::as_str), filter::Blobs::Name)?;
         for (path, blob) in blobs {
@@ -212,14 +220,27 @@ impl Git {
         staging::recover(&self.repository()?)
     }
 
+    /// A new handle, found as [`Git::open`] found it: the git folder alone does not always tell the work tree.
     fn repository(&self) -> Result<Repository> {
-        Repository::open(&self.repository_dir).map_err(failed("open the repository"))
+        let repository = find(&self.root).map_err(failed("open the repository"))?;
+        if repository.path() == self.repository_dir {
+            Ok(repository)
+        } else {
+            let detail = format!("the vault now belongs to {}", repository.path().display());
+            Err(Error::Git { action: "open the repository", detail })
+        }
     }
 
     /// A vault path as git names it.
     fn in_work_tree(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
+}
+
+/// The repository at `root` or above it, on the same file system.
+fn find(root: &Path) -> Result<Repository, git2::Error> {
+    // Not `discover`, which looks for the work tree beside the git folder, wherever that is.
+    Repository::open_ext(root, RepositoryOpenFlags::empty(), std::iter::empty::<&Path>())
 }
 
 /// Whether a vault path can be one of ours: relative, in normal form, not in a git folder.
@@ -235,15 +256,36 @@ fn branch_ref(repository: &Repository) -> Result<Option<String>> {
     Ok(head.symbolic_target().map_err(failed("read the head"))?.map(str::to_owned))
 }
 
+/// Full name of the branch that is checked out and can be committed to, or what is in the way.
+fn free_branch(repository: &Repository, only_on: Option<&str>) -> Result<Result<String, Hold>> {
+    let in_progress = match repository.state() {
+        RepositoryState::Clean => None,
+        RepositoryState::Merge => Some("merge"),
+        RepositoryState::Revert | RepositoryState::RevertSequence => Some("revert"),
+        RepositoryState::CherryPick | RepositoryState::CherryPickSequence => Some("cherry-pick"),
+        RepositoryState::Bisect => Some("bisect"),
+        RepositoryState::Rebase | RepositoryState::RebaseInteractive | RepositoryState::RebaseMerge => Some("rebase"),
+        RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => Some("patch series"),
+    };
+    if let Some(what) = in_progress {
+        return Ok(Err(Hold::InProgress(what)));
+    }
+    let Some(branch_ref) = branch_ref(repository)? else { return Ok(Err(Hold::Detached)) };
+    let branch = short(&branch_ref);
+    let is_wanted = only_on.is_none_or(|wanted| wanted == branch);
+    Ok(if is_wanted { Ok(branch_ref) } else { Err(Hold::OtherBranch(branch.to_owned())) })
+}
+
 fn short(branch_ref: &str) -> &str {
     branch_ref.strip_prefix("refs/heads/").unwrap_or(branch_ref)
 }
 
-fn head_commit(repository: &Repository) -> Result<Option<git2::Oid>> {
-    match repository.refname_to_id("HEAD") {
+/// The commit a reference names; `None` before the first one.
+fn commit_of(repository: &Repository, reference: &str) -> Result<Option<Oid>> {
+    match repository.refname_to_id(reference) {
         Ok(oid) => Ok(Some(oid)),
         Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => Ok(None),
-        Err(error) => Err(failed("read the head")(error)),
+        Err(error) => Err(failed("read the branch")(error)),
     }
 }
 
@@ -255,7 +297,7 @@ enum Compare {
 }
 
 /// Those of the `paths` (as git names them) that differ from `tree`.
-fn changed(
+fn differing(
     repository: &Repository,
     tree: Option<&Tree<'_>>,
     paths: impl IntoIterator<Item = String>,
@@ -351,12 +393,12 @@ mod tests {
 
     #[test]
     fn a_foreign_owner_is_named_with_the_way_out() {
-        let folder = tempfile::tempdir().unwrap();
+        let sandbox = Sandbox::with_prefix("vault/");
         let error = git2::Error::new(ErrorCode::Owner, git2::ErrorClass::Config, "not owned by current user");
-        let reason = NoGit::of(&error, folder.path());
-        let path = folder.path().display().to_string();
-        assert!(reason.to_string().contains(&path));
-        assert!(reason.hint().ends_with(&format!("safe.directory {path}` if you trust it")), "{}", reason.hint());
+        let reason = NoGit::of(&error, &sandbox.root());
+        let path = sandbox.work_dir().display().to_string();
+        assert!(reason.to_string().starts_with(&format!("the git repository {path} belongs to ")), "{reason}");
+        assert!(reason.hint().contains(&format!("safe.directory \"{path}\"`")), "{}", reason.hint());
     }
 
     #[test]
@@ -382,6 +424,18 @@ mod tests {
             assert_eq!(git.dirty(&paths).unwrap(), ["changed.md", "gone.md", "new ü.md"]);
             assert_eq!(git.dirty(&[]).unwrap(), [""; 0]);
         }
+    }
+
+    #[test]
+    fn a_git_folder_elsewhere_is_used_and_a_new_one_is_noticed() {
+        let sandbox = Sandbox::with_prefix("vault/");
+        sandbox.git(&["init", "-q", "--separate-git-dir", "../elsewhere"]);
+        left(&sandbox.keep(&[("a.md", "a")]));
+        assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+        assert!(sandbox.path("elsewhere/ebbmark.lock").is_file());
+        let git = sandbox.open();
+        sandbox.git(&["init", "-q", "vault"]);
+        assert!(git.branch().unwrap_err().to_string().contains("now belongs to"));
     }
 
     #[test]

@@ -74,6 +74,12 @@ impl fmt::Display for Why {
     }
 }
 
+impl From<git2::Error> for Why {
+    fn from(error: git2::Error) -> Self {
+        Why::Refused(error.message().to_owned())
+    }
+}
+
 /// Why nothing can be committed now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hold {

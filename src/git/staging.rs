@@ -53,7 +53,7 @@ impl Staging {
     /// Takes the index.
     ///
     /// # Errors
-    /// [`Error::Busy`] with the file in the way while another program holds it.
+    /// [`Error::Busy`] with the file in the way while another program holds it; [`Error::Io`].
     pub(super) fn hold(repository: &Repository) -> Result<Staging> {
         let git_dir = repository.path().to_owned();
         let turn = Lock::acquire(&git_dir.join("ebbmark.lock"), TURN_WAIT)?;
@@ -140,6 +140,9 @@ impl Drop for Staging {
 /// # Errors
 /// [`Error::Busy`] while another process of ours is at work; [`Error::Io`].
 pub(super) fn recover(repository: &Repository) -> Result<bool> {
+    if !lock_path(repository.path()).exists() {
+        return Ok(false);
+    }
     let _turn = Lock::acquire(&repository.path().join("ebbmark.lock"), TURN_WAIT)?;
     finish_interrupted(repository)
 }

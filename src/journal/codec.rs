@@ -87,7 +87,7 @@ pub(super) fn seal(json: Redacted) -> Vec<u8> {
     let mut text = json.into_string();
     text.pop();
     let crc = crc32c::crc32c(text.as_bytes());
-    text.push_str(&format!(",\"crc\":\"{crc:08x}\"}}\n"));
+    text.extend([",\"crc\":\"", &format!("{crc:08x}"), "\"}\n"]);
     text.into_bytes()
 }
 
@@ -95,12 +95,25 @@ pub(super) fn seal(json: Redacted) -> Vec<u8> {
 mod tests {
     use super::*;
 
+    /// Every line of `docs/format.md` reads, and what was read is written the same.
     #[test]
-    fn the_documented_line_is_right() {
-        let text = r#"{"v":1,"n":41,"at":"2026-11-29T23:35:00.123Z","op":"remember","id":"7k2m9x4qwc3r","text":"Prefers TypeScript over JavaScript for new projects.","kind":"preference","crc":"54b883b7"}"#;
-        let read = parse(text.as_bytes()).unwrap();
-        assert_eq!(read.line.n, Some(41));
-        assert_eq!(render(&read.line).unwrap(), format!("{text}\n").into_bytes());
+    fn the_documented_lines_are_right() {
+        let page = include_str!("../../docs/format.md");
+        let mut is_example = false;
+        let mut count = 0;
+        for line in page.lines() {
+            if line.starts_with("```") {
+                is_example = line == "```jsonl";
+            } else if is_example {
+                let read = parse(line.as_bytes()).unwrap_or_else(|fault| panic!("{}: {line}", fault.as_str()));
+                assert_ne!(read.line.op, crate::memory::Op::Unknown, "{line}");
+                if read.line.n.is_some() {
+                    assert_eq!(String::from_utf8(render(&read.line).unwrap()).unwrap(), format!("{line}\n"));
+                }
+                count += 1;
+            }
+        }
+        assert!(count > 15, "only {count} examples were found");
     }
 
     #[test]

@@ -300,8 +300,8 @@ fn finds_fault(broken: Broken, skews_days: &[i64]) -> bool {
         config,
         proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
     );
-    let found = runner
-        .run(&steps(skews_days.len()), |steps| run(skews_days, broken, &steps).map_err(|why| TestCaseError::fail(why)));
+    let found =
+        runner.run(&steps(skews_days.len()), |steps| run(skews_days, broken, &steps).map_err(TestCaseError::fail));
     found.is_err()
 }
 

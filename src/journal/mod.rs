@@ -86,7 +86,7 @@ impl Journal {
 
     /// Lines whose time is more than a day ahead of the clock.
     pub fn lines_from_the_future(&self) -> u64 {
-        self.tails().from_the_future()
+        self.tails().future_lines()
     }
 
     /// The files read so far.
@@ -155,16 +155,15 @@ impl Journal {
         if let Some(replica) = &writer.replica {
             return Ok(replica.clone());
         }
-        let replica = match self.replica()? {
-            Some(replica) => replica,
-            None => {
-                let path = self.home.join("replica");
-                let mut known = files::read_if_there(&path)?.unwrap_or_default();
-                let replica = self.identity.randomness.replica_id(&self.identity.machine)?;
-                known.extend_from_slice(format!("{} {replica}\n", self.identity.machine).as_bytes());
-                files::write_atomic(&path, &known)?;
-                replica
-            }
+        let replica = if let Some(replica) = self.replica()? {
+            replica
+        } else {
+            let path = self.home.join("replica");
+            let mut known = files::read_if_there(&path)?.unwrap_or_default();
+            let replica = self.identity.randomness.replica_id(&self.identity.machine)?;
+            known.extend_from_slice(format!("{} {replica}\n", self.identity.machine).as_bytes());
+            files::write_atomic(&path, &known)?;
+            replica
         };
         if replica.is_empty() || !replica.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_') {
             return Err(Error::invalid(

@@ -71,12 +71,12 @@ pub(super) struct Tails {
     order: i64,
     has_read: bool,
     /// Lines read whose stamp is more than a day ahead.
-    from_the_future: u64,
+    future_lines: u64,
 }
 
 impl Tails {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Tails { folder, files: BTreeMap::new(), order: i64::MIN, has_read: false, from_the_future: 0 }
+        Tails { folder, files: BTreeMap::new(), order: i64::MIN, has_read: false, future_lines: 0 }
     }
 
     fn journals(&self) -> Result<Vec<PathBuf>> {
@@ -137,7 +137,7 @@ impl Tails {
                 if order <= now.millis() + DAY_MS {
                     self.order = self.order.max(order);
                 } else {
-                    self.from_the_future += 1;
+                    self.future_lines += 1;
                 }
                 fold(told);
             });
@@ -165,8 +165,8 @@ impl Tails {
     }
 
     /// Lines whose stamp is more than a day ahead of the clock.
-    pub(super) fn from_the_future(&self) -> u64 {
-        self.from_the_future
+    pub(super) fn future_lines(&self) -> u64 {
+        self.future_lines
     }
 
     /// How far the file was read, bytes, and how many lines.
