@@ -293,7 +293,7 @@ pub(super) fn same_key(memory: &Memory) -> u64 {
 }
 
 /// As [`same_key`], for something not remembered yet.
-pub(super) fn key_of(text: &str, scope: &str, speaker: Option<&str>, happened: Option<crate::clock::Timestamp>) -> u64 {
+pub(super) fn key_of(text: &str, scope: &str, speaker: Option<&str>, happened: Option<Timestamp>) -> u64 {
     let day = happened.map_or(String::new(), |at| at.hour().day().to_string());
     let speaker = speaker.map_or(String::new(), words::fold);
     hash64(format!("{}\0{scope}\0{speaker}\0{day}", similarity::normal_form(text)).as_bytes())
