@@ -216,7 +216,7 @@ impl Engine {
         let now = self.clock.now();
         check_size(request)?;
         let prepared: Vec<Result<Prepared>> = request.memories.iter().map(prepare).collect();
-        let op_hash = content_hash(serde_json::to_string(&request.memories).unwrap_or_default().as_bytes());
+        let op_hash = op_hash(&request.memories);
         if request.dry_run.unwrap_or(false) {
             self.refresh_at(now)?;
             let draft = Draft { engine: self, replica: "", number: 0, now };
@@ -418,19 +418,9 @@ impl Engine {
         Ok((key, line, result))
     }
 
-    /// Memories whose words fit best.
+    /// Memories that may say the same: those that share the rarest words.
     fn candidates(&self, prepared: &Prepared) -> Result<Vec<MemoryId>> {
-        let query = words::query_terms(prepared.text());
-        let mut scorer = self.scorer();
-        let (mut hits, _) = self.store().score(&query, &mut scorer, &[])?;
-        self.put_scorer(scorer);
-        let order = |a: &(MemoryId, f32), b: &(MemoryId, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if hits.len() > CANDIDATES {
-            hits.select_nth_unstable_by(CANDIDATES, order);
-            hits.truncate(CANDIDATES);
-        }
-        hits.sort_unstable_by(order);
-        Ok(hits.into_iter().map(|(id, _)| id).collect())
+        self.store().candidates(&words::query_terms(prepared.text()), CANDIDATES)
     }
 
     pub(super) fn scorer(&self) -> Scorer {
@@ -459,6 +449,20 @@ fn could_be_same(memory: &Memory, prepared: &Prepared) -> bool {
     memory.scope_name() == prepared.scope()
         && speaker.map(words::fold) == prepared.speaker().map(words::fold)
         && day(memory.happened) == day(prepared.line.happened)
+}
+
+/// Hash of what a call says, whichever program says it.
+fn op_hash(memories: &[Value]) -> String {
+    let mut memories = memories.to_vec();
+    for source in memories.iter_mut().filter_map(|memory| memory.get_mut("source")?.as_object_mut()) {
+        source.shift_remove("client");
+    }
+    for memory in memories.iter_mut().filter_map(Value::as_object_mut) {
+        if memory.get("source").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty) {
+            memory.shift_remove("source");
+        }
+    }
+    content_hash(serde_json::to_string(&memories).unwrap_or_default().as_bytes())
 }
 
 /// Answers a repeated call from what the first one did.

@@ -26,6 +26,11 @@ pub fn cut(text: &str, limit: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default().trim_end())
 }
 
+/// Further lines of a memory stand away from the margin, where they cannot pass for lines of ours.
+fn hanging(text: &str) -> String {
+    text.replace('\n', "\n    ")
+}
+
 fn day(at: Timestamp) -> String {
     at.date(&TimeZone::UTC)
 }
@@ -106,9 +111,9 @@ fn hit_lines(text: &mut String, hit: &Hit) {
     }
     about.extend(hit.scope.iter().map(|scope| format!("in {scope}")));
     about.extend(hit.note.iter().map(|note| format!("note {note}")));
-    line!(text, "{} [{}] {}", hit.id, about.join(", "), hit.text);
+    line!(text, "{} [{}] {}", hit.id, about.join(", "), hanging(&hit.text));
     for previous in &hit.previously {
-        line!(text, "  until {}: {} ({})", day(previous.until), previous.text, previous.id);
+        line!(text, "  until {}: {} ({})", day(previous.until), hanging(&previous.text), previous.id);
     }
     if let Some(newer) = &hit.superseded_by {
         line!(text, "  no longer true: {newer} took its place");

@@ -12,6 +12,9 @@ use crate::memory::{Memory, State};
 use crate::similarity;
 use crate::words;
 
+/// Postings that are walked for the candidates of one new memory; the rarest word's in any case.
+const MAX_CANDIDATE_POSTINGS: usize = 2_000;
+
 /// The words that a memory matched, and what each adds to its score.
 pub(super) type Explained = HashMap<MemoryId, Vec<(String, f32)>>;
 
@@ -184,6 +187,40 @@ impl Store {
         let mut ids = same.get(&key).cloned().unwrap_or_default();
         ids.sort_unstable();
         ids
+    }
+
+    /// The memories that share the rarest words with a text: enough to find what says nearly the same, without
+    /// scoring everything that shares a common word.
+    pub(super) fn candidates(&self, query: &[String], count: usize) -> Result<Vec<MemoryId>> {
+        let mut rarity: Vec<(usize, &String)> = Vec::new();
+        for word in query {
+            let indexed = self.terms.as_ref().map_or(Ok(0), |terms| terms.holders(word))?;
+            rarity.push((indexed + self.tail.holders(word), word));
+        }
+        rarity.retain(|(holders, _)| *holders > 0);
+        rarity.sort_unstable();
+        let mut shared: HashMap<Slot, f32> = HashMap::new();
+        let (mut walked, mut postings) = (0, Vec::new());
+        for (holders, word) in rarity {
+            if walked > 0 && walked + holders > MAX_CANDIDATE_POSTINGS {
+                break;
+            }
+            walked += holders;
+            postings.clear();
+            if let Some(terms) = &self.terms {
+                terms.postings(word, &mut postings)?;
+            }
+            self.tail.postings(word, &mut postings);
+            let idf = self.lengths.idf(postings.len() as u32);
+            for Posting { slot, .. } in postings.iter().filter(|posting| self.lengths.get(posting.slot).is_some()) {
+                *shared.entry(*slot).or_default() += idf;
+            }
+        }
+        let mut best: Vec<(f32, MemoryId)> =
+            shared.into_iter().map(|(slot, idf)| (idf, self.places[slot as usize].id)).collect();
+        best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        best.truncate(count);
+        Ok(best.into_iter().map(|(_, id)| id).collect())
     }
 
     /// Scores all memories for the words of a query: (memory, lexical score), and what explains a score.

@@ -142,6 +142,10 @@ impl Engine {
         let reconciled = self.reconcile(now)?;
         let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
         let mut read = ReadBack { edited: paths.collect(), problems: reconciled.problems, ..ReadBack::default() };
+        // What a crash of ours left half done in git must not stand in the person's way.
+        if let Some(Err(error)) = self.git().map(|git| git.recover()) {
+            read.problems.push(error.to_string());
+        }
         if !reconciled.changes.is_empty() {
             let titles: Vec<&str> = read.edited.iter().map(|path| stem(path)).collect();
             let what = if reconciled.edited.is_empty() { "Promote" } else { "Edit in Obsidian" };

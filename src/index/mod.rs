@@ -488,6 +488,21 @@ impl Terms {
         }
     }
 
+    /// About how many documents hold a word, without walking them: masked ones count too.
+    ///
+    /// # Errors
+    /// [`Error::Index`] where the files make no sense.
+    pub fn holders(&self, term: &str) -> Result<usize> {
+        guarded("look up a word", || {
+            let term = Term::from_field_text(self.text, term);
+            let mut holders = 0;
+            for Segment { words, .. } in &self.segments {
+                holders += words.get_term_info(&term)?.map_or(0, |info| info.doc_freq as usize);
+            }
+            Ok(holders)
+        })
+    }
+
     /// Appends the postings of one word.
     ///
     /// # Errors

@@ -67,6 +67,11 @@ impl Tail {
         self.tidy();
     }
 
+    /// About how many items hold a word: removed ones may count too.
+    pub fn holders(&self, term: &str) -> usize {
+        self.terms.get(term).map_or(0, Vec::len)
+    }
+
     /// Appends the postings of one word.
     pub fn postings(&self, term: &str, out: &mut Vec<Posting>) {
         let entries = self.terms.get(term).map_or(&[][..], Vec::as_slice);

@@ -1,17 +1,158 @@
-//! MCP (being written).
+//! The door for agents: a Model Context Protocol server over standard input and output.
+//!
+//! The only module that is asynchronous. The wire runs on one thread; each call of a tool runs on a thread of its own
+//! on the one synchronous [`Engine`]. The home is opened in the background, so that clients get their greeting and the
+//! list of tools at once.
 
-/// Options.
+mod frame;
+mod schema;
+mod server;
+mod stdio;
+mod tools;
+
+use std::fmt::Display;
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use crate::engine::{self, Engine, Upkeep};
+use crate::error::{Error, Result};
+use server::Server;
+
+/// How long calls in flight may still run once standard input is closed.
+const LAST_CALLS: Duration = Duration::from_millis(1200);
+/// How long the last uses may take to be written after that.
+const LAST_USES: Duration = Duration::from_millis(500);
+/// Calls that run at the same time; further ones wait.
+const MAX_CALLS: usize = 64;
+
+/// How to serve.
+#[derive(Debug, Clone)]
 pub struct Options {
-    /// Engine options.
-    pub engine: crate::engine::Options,
-    /// Read only.
+    /// The home to open.
+    pub engine: engine::Options,
+    /// Only read: nothing is appended, not even that a memory was used.
     pub read_only: bool,
 }
 
-/// Serves.
+/// Serves until standard input is closed; then answers what is in flight, writes the uses that recall noted, and
+/// returns within two seconds.
 ///
 /// # Errors
-/// None yet.
-pub fn serve(_options: Options) -> crate::error::Result<()> {
-    Ok(())
+/// [`Error::Io`] when the connection breaks during the handshake; [`Error::Internal`] when the system gives no threads
+/// to run on. A home that cannot be opened is no error here: each call says so, and tries again.
+pub fn serve(options: Options) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(MAX_CALLS)
+        .build()
+        .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
+    let outcome = runtime.block_on(run(options));
+    // A call that hangs, or a read from a terminal, must not keep the process.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn run(options: Options) -> Result<()> {
+    let home = Arc::new(Home::of(options.engine));
+    let upkeep = (!options.read_only).then(|| tokio::spawn(upkeep(Arc::clone(&home))));
+    let (stdio, mut line) = stdio::open();
+    let server = Server { home: Arc::clone(&home), is_read_only: options.read_only };
+
+    let mut outcome = Ok(());
+    match server.serve(stdio).await {
+        Ok(connection) => {
+            line.greeted();
+            // Not before: the greeting comes first.
+            let home = Arc::clone(&home);
+            drop(spawn_blocking(move || {
+                home.engine().and_then(|engine| engine.refresh()).unwrap_or_else(|error| log(&error));
+            }));
+            tokio::select! {
+                ended = connection.waiting() => drop(ended.map_err(|error| log(&error))),
+                () = async { line.ended().await; sleep(LAST_CALLS).await } => {}
+            }
+        }
+        Err(ServerInitializeError::ConnectionClosed(_)) => {}
+        Err(error) => {
+            outcome = Err(Error::io("greet the client on", Path::new("stdout"))(std::io::Error::other(error)));
+        }
+    }
+    if let Some(upkeep) = upkeep {
+        upkeep.abort();
+        let flushed = spawn_blocking(move || home.opened().map_or(Ok(()), |engine| engine.flush_uses()));
+        if let Ok(Ok(Err(error))) = timeout(LAST_USES, flushed).await {
+            log(&error);
+        }
+    }
+    outcome
+}
+
+/// Calls the engine's upkeep whenever it wants to be called.
+async fn upkeep(home: Arc<Home>) {
+    let mut upkeep = Upkeep::default();
+    let mut last_trouble = String::new();
+    loop {
+        let mut pause = Duration::from_secs(2);
+        if let Some(engine) = home.opened() {
+            if !engine.config().server.upkeep {
+                return;
+            }
+            let stepped = spawn_blocking(move || {
+                let (next, outcome) = engine.step(&mut upkeep);
+                (upkeep, next, outcome)
+            });
+            // A step that panicked has said so on standard error.
+            let Ok((stepped, next, outcome)) = stepped.await else { return };
+            upkeep = stepped;
+            let millis = next.millis().saturating_sub(home.options.clock.now().millis());
+            pause = Duration::from_millis(u64::try_from(millis).unwrap_or_default().max(10));
+            let trouble = outcome.err().map(|error| error.to_string()).unwrap_or_default();
+            if !trouble.is_empty() && trouble != last_trouble {
+                log(&trouble);
+            }
+            last_trouble = trouble;
+        }
+        sleep(pause).await;
+    }
+}
+
+/// The home, opened when it is first needed.
+struct Home {
+    options: engine::Options,
+    opening: Mutex<()>,
+    engine: OnceLock<Arc<Engine>>,
+}
+
+impl Home {
+    fn of(options: engine::Options) -> Home {
+        Home { options, opening: Mutex::default(), engine: OnceLock::new() }
+    }
+
+    /// The engine. Whoever comes while it is being opened waits; where it could not be opened, the next one tries
+    /// again.
+    fn engine(&self) -> Result<Arc<Engine>> {
+        let _alone = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(engine) = self.opened() {
+            return Ok(engine);
+        }
+        let engine = Arc::new(Engine::open(self.options.clone())?);
+        Ok(Arc::clone(self.engine.get_or_init(|| engine)))
+    }
+
+    /// The engine, if it is open already.
+    fn opened(&self) -> Option<Arc<Engine>> {
+        self.engine.get().cloned()
+    }
+}
+
+/// Says on standard error what no reply can say. Standard output belongs to the protocol.
+#[expect(clippy::print_stderr, reason = "the only log there is")]
+fn log(trouble: &impl Display) {
+    eprintln!("ebbmark serve: {trouble}");
 }

@@ -4,3 +4,4 @@
 mod architecture;
 mod formats;
 mod journeys;
+mod mcp;
