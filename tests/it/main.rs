@@ -5,3 +5,4 @@ mod architecture;
 mod formats;
 mod journeys;
 mod mcp;
+mod quality;
