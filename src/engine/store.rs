@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::id::{MemoryId, hash64};
+use crate::id::MemoryId;
 use crate::index::{Document, Index, Joined, Tail, Terms};
 use crate::journal::Told;
 use crate::lexical::{Lengths, Posting, Scorer, Slot};
@@ -69,10 +69,12 @@ impl Store {
     }
 
     fn take_documents(&mut self, joined: &Joined) {
+        let mut has_document = vec![false; self.places.len()];
         for (slot, length) in &joined.documents {
             self.lengths.set(*slot, *length);
-            self.tail.remove(*slot);
+            has_document[*slot as usize] = true;
         }
+        self.tail.retain(|slot| !has_document[slot as usize]);
         self.terms = Some(joined.terms.clone());
         self.strays.clone_from(&joined.strays);
     }
@@ -253,20 +255,19 @@ impl Store {
         self.tail.len()
     }
 
-    /// The documents that the index lacks, and those it should drop.
-    pub(super) fn missing_documents(&self) -> (Vec<Document>, Vec<u64>) {
-        let documents: Vec<Document> = self
-            .tail
-            .slots()
-            .filter_map(|slot| {
-                let place = self.places[slot as usize];
-                let memory = self.state.get(place.id)?;
-                Some(Document { id: place.id.bits(), hash: place.hash, terms: document_terms(memory) })
-            })
-            .collect();
+    /// The memories that the index lacks, and the documents it should drop.
+    pub(super) fn missing_documents(&self) -> (Vec<MemoryId>, Vec<u64>) {
+        let missing = self.tail.slots().map(|slot| self.places[slot as usize].id).collect();
         let gone =
             self.strays.iter().copied().filter(|id| !self.slots.contains_key(&MemoryId::from_bits(*id))).collect();
-        (documents, gone)
+        (missing, gone)
+    }
+
+    /// The document of a memory as it is now.
+    pub(super) fn document(&self, id: MemoryId) -> Option<Document> {
+        let place = self.places[*self.slots.get(&id)? as usize];
+        let memory = self.state.get(id)?;
+        Some(Document { id: id.bits(), hash: place.hash, terms: document_terms(memory) })
     }
 }
 
@@ -331,7 +332,10 @@ pub(super) fn same_key(memory: &Memory) -> u64 {
 
 /// As [`same_key`], for something not remembered yet.
 pub(super) fn key_of(text: &str, scope: &str, speaker: Option<&str>, happened: Option<Timestamp>) -> u64 {
-    let day = happened.map_or(String::new(), |at| at.hour().day().to_string());
-    let speaker = speaker.map_or(String::new(), words::fold);
-    hash64(format!("{}\0{scope}\0{speaker}\0{day}", similarity::normal_form(text)).as_bytes())
+    let mut hash = Fnv::new();
+    hash.add(&similarity::normal_form(text));
+    hash.add(scope);
+    hash.add(&speaker.map_or(String::new(), words::fold));
+    hash.add(&happened.map_or(String::new(), |at| at.hour().day().to_string()));
+    hash.0
 }

@@ -65,8 +65,8 @@ impl Engine {
     /// Brings the index up to date. Another process may be at it: then it is left to that one. A fault only makes
     /// recall slower; it is shown as a notice.
     pub(super) fn fold_index(&self) {
-        let (documents, gone) = self.store().missing_documents();
-        if documents.is_empty() && gone.is_empty() {
+        let (missing, gone) = self.store().missing_documents();
+        if missing.is_empty() && gone.is_empty() {
             return;
         }
         let mut state = self.index();
@@ -76,10 +76,12 @@ impl Engine {
                 None if state.trouble.is_some() => Index::discard(&self.cache(), words::ANALYZER_VERSION)?,
                 None => Index::ensure(&self.cache(), words::ANALYZER_VERSION)?,
             };
-            if index.fold_in(documents, &gone)? == Folded::Busy {
-                return Ok(Some(index));
+            // The store is held for one document at a time: requests go on meanwhile.
+            let documents = missing.into_iter().filter_map(|id| self.store().document(id));
+            match index.fold_in(documents, &gone)? {
+                // Another process is at it; its commit will be seen like this one's.
+                Folded::Done | Folded::Busy => Ok(Some(index)),
             }
-            Ok(Some(index))
         })();
         match folded {
             Ok(index) => {
