@@ -75,6 +75,7 @@ fn engine(folder: &std::path::Path) -> Result<Engine, ebbmark::error::Error> {
         home: folder.join("home"),
         vault: None,
         default_vault: folder.join("vault"),
+        user_home: None,
         machine: "bench".into(),
         replica: None,
         clock: Clock::System,

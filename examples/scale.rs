@@ -26,6 +26,7 @@ fn engine(home: &Path) -> Result<Engine, ebbmark::error::Error> {
         home: home.to_owned(),
         vault: None,
         default_vault: home.with_extension("vault"),
+        user_home: None,
         machine: "bench".into(),
         replica: None,
         clock: Clock::System,

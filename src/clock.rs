@@ -52,6 +52,22 @@ impl Timestamp {
         zone.to_datetime(self.jiff()).date().to_string()
     }
 
+    /// Reads RFC 3339, or a plain date or time of day in `zone`; of a plain date, `part` of that day.
+    pub fn parse_in(text: &str, part: DayPart, zone: &TimeZone) -> Option<Self> {
+        let text = text.trim();
+        if let Ok(at) = text.parse() {
+            return Some(at);
+        }
+        let civil = match (text.parse::<jiff::civil::Date>(), part) {
+            (Ok(date), _) if text.len() > 10 => text.parse().unwrap_or(date.at(12, 0, 0, 0)),
+            (Ok(date), DayPart::Start) => date.at(0, 0, 0, 0),
+            (Ok(date), DayPart::Noon) => date.at(12, 0, 0, 0),
+            (Ok(date), DayPart::End) => date.at(23, 59, 59, 999_000_000),
+            (Err(_), _) => text.parse().ok()?,
+        };
+        Some(Self::from_millis(zone.to_timestamp(civil).ok()?.as_millisecond()))
+    }
+
     /// Reads RFC 3339, or a plain date (noon UTC of that day, so that it is the same date in most zones).
     pub fn parse_lenient(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -96,6 +112,17 @@ impl<'de> Deserialize<'de> for Timestamp {
             serde::de::Error::custom(format!("`{text}` is not a time: write 2026-11-29T23:35:00Z or 2026-11-29"))
         })
     }
+}
+
+/// Which instant of a day a plain date means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DayPart {
+    /// Its first millisecond.
+    Start,
+    /// Noon: the same date in most zones.
+    Noon,
+    /// Its last millisecond.
+    End,
 }
 
 /// A UTC hour: the unit in which uses are counted. Written as `2026-11-29T23`.
@@ -170,6 +197,18 @@ mod tests {
         assert_eq!(Timestamp::parse_lenient("2026-11-29").unwrap().to_string(), "2026-11-29T12:00:00.000Z");
         assert_eq!(Timestamp::parse_lenient("2026-11-29T08:30").unwrap().to_string(), "2026-11-29T08:30:00.000Z");
         assert_eq!(Timestamp::parse_lenient("next tuesday"), None);
+    }
+
+    #[test]
+    fn a_plain_date_means_the_part_of_the_day_that_is_asked_for() {
+        let zone = TimeZone::fixed(jiff::tz::offset(2));
+        let read = |text, part| Timestamp::parse_in(text, part, &zone).map(|at| at.to_string());
+        assert_eq!(read("2026-11-30", DayPart::Start).as_deref(), Some("2026-11-29T22:00:00.000Z"));
+        assert_eq!(read("2026-11-30", DayPart::Noon).as_deref(), Some("2026-11-30T10:00:00.000Z"));
+        assert_eq!(read("2026-11-30", DayPart::End).as_deref(), Some("2026-11-30T21:59:59.999Z"));
+        assert_eq!(read("2026-11-30T08:30", DayPart::End).as_deref(), Some("2026-11-30T06:30:00.000Z"));
+        assert_eq!(read("2026-11-30T08:30:00Z", DayPart::End).as_deref(), Some("2026-11-30T08:30:00.000Z"));
+        assert_eq!(read("soon", DayPart::Noon), None);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub struct Promotion {
 impl Trace<'_> {
     /// Counted uses.
     pub fn uses(&self) -> u32 {
-        self.hours.len() as u32 + self.older_uses
+        (self.hours.len() as u32).saturating_add(self.older_uses)
     }
 
     /// The last counted use, else the creation.

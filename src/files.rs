@@ -111,6 +111,40 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// As [`write_atomic`], but only over a file whose bytes `is_expected` at the last moment before.
+///
+/// # Errors
+/// [`Error::Changed`] where it has other bytes by then; [`Error::Io`]. The file is then untouched.
+pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl FnOnce(&[u8]) -> bool) -> Result<()> {
+    let temporary = write_beside(path, bytes)?;
+    let replaced = read(path).and_then(|old| {
+        if !is_expected(&old) {
+            return Err(Error::Changed { path: path.to_owned() });
+        }
+        if let Ok(old) = fs::metadata(path) {
+            drop(fs::set_permissions(&temporary, old.permissions()));
+        }
+        fs::rename(&temporary, path).map_err(Error::io("replace", path))
+    });
+    if replaced.is_err() {
+        drop(fs::remove_file(&temporary));
+    }
+    replaced?;
+    sync_folder(parent(path));
+    Ok(())
+}
+
+/// Removes temporary files that a crash left beside a file. Only while nobody else can be writing it.
+pub fn remove_leftovers(path: &Path) {
+    let Some(name) = path.file_name().map(|name| format!(".{}.", name.to_string_lossy())) else { return };
+    for entry in fs::read_dir(parent(path)).into_iter().flatten().flatten() {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        if found.strip_prefix(&name).is_some_and(|rest| rest.len() == 12 && rest.strip_suffix(".tmp").is_some()) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
 /// Makes a new file in one step, never replacing one: `false` where the name is taken.
 ///
 /// # Errors
@@ -279,6 +313,29 @@ impl Appender {
     }
 }
 
+/// Waiting with an end: short random pauses until a time is over.
+#[derive(Debug)]
+pub struct Patience {
+    began: Instant,
+    wait: Duration,
+}
+
+impl Patience {
+    /// Begins to wait for at most `wait`.
+    pub fn new(wait: Duration) -> Self {
+        Patience { began: Instant::now(), wait }
+    }
+
+    /// Pauses for 1 to 5 milliseconds; `false` where the time is over.
+    pub fn pause(&self) -> bool {
+        if self.began.elapsed() >= self.wait {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1 + u64::from(getrandom::u32().unwrap_or(7) % 5)));
+        true
+    }
+}
+
 /// An advisory lock between processes, held until dropped. Its file is never removed.
 #[derive(Debug)]
 pub struct Lock {
@@ -286,23 +343,20 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits up to `wait` for the lock.
+    /// Waits for the lock as long as `patience` lasts.
     ///
     /// # Errors
     /// [`Error::Busy`] with the holder after that time; [`Error::Io`] where the file system has no locks.
-    pub fn acquire(path: &Path, wait: Duration) -> Result<Lock> {
-        let began = Instant::now();
+    pub fn acquire(path: &Path, patience: &Patience) -> Result<Lock> {
         loop {
             if let Some(lock) = Self::try_acquire(path)? {
                 return Ok(lock);
             }
-            if began.elapsed() >= wait {
+            if !patience.pause() {
                 let holder = fs::read_to_string(path).unwrap_or_default();
                 let holder = if holder.trim().is_empty() { "another process".into() } else { holder.trim().to_owned() };
                 return Err(Error::Busy { path: path.to_owned(), holder });
             }
-            let pause = 1 + u64::from(getrandom::u32().unwrap_or(7) % 5);
-            std::thread::sleep(Duration::from_millis(pause));
         }
     }
 
@@ -393,8 +447,8 @@ mod tests {
     fn a_held_lock_is_refused_with_its_holder() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("lock");
-        let held = Lock::acquire(&path, LOCK_WAIT).unwrap();
-        let refused = Lock::acquire(&path, Duration::from_millis(5)).unwrap_err();
+        let held = Lock::acquire(&path, &Patience::new(LOCK_WAIT)).unwrap();
+        let refused = Lock::acquire(&path, &Patience::new(Duration::from_millis(5))).unwrap_err();
         assert!(refused.to_string().contains(&format!("process {}", std::process::id())), "{refused}");
         drop(held);
         assert!(Lock::try_acquire(&path).unwrap().is_some());

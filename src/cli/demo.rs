@@ -57,6 +57,7 @@ impl Story {
             home: self.folder.join("home"),
             vault: Some(self.folder.join("vault")),
             default_vault: self.folder.join("vault"),
+            user_home: None,
             machine: "demo".into(),
             replica: Some("demo0000".into()),
             clock: Clock::Fixed(now),

@@ -144,13 +144,14 @@ fn read_text() -> Result<String> {
 
 /// One JSON value a line; which line is wrong is said, and then nothing is saved.
 fn read_lines() -> Result<Vec<Value>> {
-    let text = read_stdin()?;
+    let text: String =
+        read_stdin()?.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect();
     let lines = serde_jsonlines::JsonLinesReader::new(text.as_bytes()).read_all::<Value>();
     lines
         .enumerate()
         .map(|(place, line)| {
             line.map_err(|error| {
-                let what = format!("stdin line {}", place + 1);
+                let what = format!("line {} of stdin that is not empty", place + 1);
                 Error::invalid(what, error.to_string(), "correct that line; nothing was saved")
             })
         })
@@ -322,12 +323,16 @@ impl Edit {
         files::create_folder(&folder)?;
         let path = folder.join(format!("edit-{}.md", opened.memory.id));
         files::write_atomic(&path, opened.memory.text.as_bytes())?;
-        let edited = run_editor(editor, &path).and_then(|()| files::read(&path));
-        files::remove(&path)?;
-        let text = String::from_utf8(edited?)
-            .map_err(|_| Error::invalid("text", "is not UTF-8", "save it as UTF-8; the memory is unchanged"))?;
+        run_editor(editor, &path)?;
+        let text = String::from_utf8(files::read(&path)?)
+            .map_err(|_| Error::invalid("text", "is not UTF-8", format!("your text is kept in {}", path.display())))?;
         let request = ReviseRequest { id: opened.memory.id, text: Some(text), ..ReviseRequest::default() };
-        door.say(&door.engine.revise(&request)?, say::revise)
+        let answer = door
+            .engine
+            .revise(&request)
+            .inspect_err(|_| super::note(&format!("your text is kept in {}", path.display())))?;
+        files::remove(&path)?;
+        door.say(&answer, say::revise)
     }
 }
 

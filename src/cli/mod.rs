@@ -246,7 +246,12 @@ fn options(common: &Common, environment: &Environment) -> Result<engine::Options
             Error::invalid("home", "there is no HOME to put it in", "name the folders with --home and --vault")
         })
     };
-    let named = common.home.clone().or_else(|| environment.home.clone());
+    // `~` comes unexpanded from the settings of MCP clients.
+    let expanded = |path: PathBuf| match (path.strip_prefix("~"), &environment.user_home) {
+        (Ok(rest), Some(user_home)) => user_home.join(rest),
+        _ => path,
+    };
+    let named = common.home.clone().or_else(|| environment.home.clone()).map(expanded);
     let (home, default_vault) = match named {
         Some(home) => {
             let mut vault = home.clone().into_os_string();
@@ -269,8 +274,9 @@ fn options(common: &Common, environment: &Environment) -> Result<engine::Options
     };
     Ok(engine::Options {
         home,
-        vault: common.vault.clone().or_else(|| environment.vault.clone()),
+        vault: common.vault.clone().or_else(|| environment.vault.clone()).map(expanded),
         default_vault,
+        user_home: environment.user_home.clone(),
         machine: content_hash(environment.machine.trim().as_bytes()),
         replica: environment.replica.clone(),
         clock,

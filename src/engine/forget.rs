@@ -1,5 +1,7 @@
 //! Forget and restore: a tombstone hides at once, the note moves to the vault's trash, and both can be undone.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +9,18 @@ use super::promote::{stem, subject};
 use super::{Engine, lenient};
 use crate::error::{Error, Result};
 use crate::git::{Change, Kind as ChangeKind};
-use crate::id::content_hash;
+use crate::id::{MemoryId, content_hash};
+
 use crate::memory::{By, Line, Memory, Op, Status};
+use crate::note::Note;
 use crate::vault::TRASH;
 
 /// A request to forget.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ForgetRequest {
     /// Ids, or unique prefixes of 4 characters or more.
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
 }
 
@@ -39,7 +44,7 @@ pub struct ForgetAnswer {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreRequest {
     /// Ids of forgotten or faded memories.
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
 }
 
@@ -82,7 +87,7 @@ impl Engine {
         if request.ids.is_empty() {
             return Err(Error::invalid("ids", "there are none", "give the ids that `recall` returned"));
         }
-        self.reconcile(now)?;
+        let read = self.read_back_at(now)?;
         let (forgotten, not_found, notes) = self.write(now, |draft| {
             let store = draft.store();
             let (mut lines, mut forgotten, mut not_found, mut notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -100,20 +105,27 @@ impl Engine {
                     path: note.map(|note| format!("{TRASH}/{}", note.path)),
                     ..Line::about(Op::Forget, memory.id)
                 });
-                notes.extend(note.map(|note| note.path.clone()));
+                notes.extend(note.map(|note| (memory.id, note.path.clone())));
                 forgotten.push(memory.id);
             }
             Ok((lines, (forgotten, not_found, notes)))
         })?;
-        let (mut changes, mut troubles) = (Vec::new(), Vec::new());
-        for path in &notes {
-            match self.vault.trash(path) {
-                Ok(_) => changes.push(Change { path: path.clone(), kind: ChangeKind::Remove }),
-                Err(error) => troubles.push(error.to_string()),
+        let (mut changes, mut troubles) = (Vec::new(), read.problems);
+        if !notes.is_empty() {
+            // Under the lock, so that no restore comes between the look and the move.
+            let _guard = self.journal.lock()?;
+            self.refresh_at(now)?;
+            for (id, path) in &notes {
+                match self.trash_note(*id, path) {
+                    Ok(is_gone) => {
+                        changes.extend(is_gone.then(|| Change { path: path.clone(), kind: ChangeKind::Remove }));
+                    }
+                    Err(error) => troubles.push(error.to_string()),
+                }
             }
         }
         let ids: Vec<String> = forgotten.iter().map(ToString::to_string).collect();
-        let titles: Vec<&str> = notes.iter().map(|path| stem(path)).collect();
+        let titles: Vec<&str> = notes.iter().map(|(_, path)| stem(path)).collect();
         let (_, notice) = self.commit(&changes, &subject("Forget", &titles), &ids, now)?;
         troubles.extend(notice);
         let undo = (!ids.is_empty()).then(|| {
@@ -121,6 +133,25 @@ impl Engine {
         });
         let notice = (!troubles.is_empty()).then(|| troubles.join("; "));
         Ok(ForgetAnswer { forgotten: ids, undo, not_found, notice })
+    }
+
+    /// Moves the note of a forgotten memory to the trash, if it still is that memory's note and the memory still is
+    /// forgotten. Answers whether the note is gone from its place. The home's lock must be held.
+    pub(super) fn trash_note(&self, id: MemoryId, path: &str) -> Result<bool> {
+        if self.store().state.forgotten(id).is_none() {
+            return Ok(false);
+        }
+        match self.vault.read(path) {
+            // A person removed it already.
+            Err(Error::NotFound { .. }) => Ok(true),
+            Ok(text) if Note::parse(&text).id() != Some(id) => Err(Error::invalid(
+                format!("note `{path}`"),
+                "holds something else than the forgotten memory",
+                "it was left where it is",
+            )),
+            Ok(_) => self.vault.trash(path).map(|_| true),
+            Err(error) => Err(error),
+        }
     }
 
     /// Brings forgotten memories back, with their notes, and counts a use of faded ones so that they are recalled
@@ -136,14 +167,18 @@ impl Engine {
         let mut changes = Vec::new();
         let (restored, not_found) = self.write(now, |draft| {
             let (mut lines, mut restored, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
+            let mut seen = HashSet::new();
             for text in &request.ids {
                 let store = draft.store();
                 let id = Self::resolve(&store.state, text).ok();
+                if id.is_some_and(|id| !seen.insert(id)) {
+                    continue;
+                }
                 if let Some(memory) = id.and_then(|id| store.state.forgotten(id)) {
                     let memory = memory.clone();
                     lines.push(memory.whole_line(Op::Restore, store.state.said_to_supersede(memory.id)));
                     drop(store);
-                    let note = self.restore_note(&memory, &mut lines)?;
+                    let note = self.restore_note(&memory, &mut lines, &mut changes)?;
                     changes.extend(note.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }));
                     restored.push(Restored {
                         id: memory.id.to_string(),
@@ -176,24 +211,36 @@ impl Engine {
     }
 
     /// Moves a note back from the trash; where it is not there any more, writes it anew.
-    fn restore_note(&self, memory: &Memory, lines: &mut Vec<Line>) -> Result<Option<String>> {
+    fn restore_note(
+        &self,
+        memory: &Memory,
+        lines: &mut Vec<Line>,
+        changes: &mut Vec<Change>,
+    ) -> Result<Option<String>> {
         let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok(None) };
-        let lies_there = self.vault.read(&note.path).is_ok_and(|text| content_hash(text.as_bytes()) == note.hash);
+        if !self.vault.exists() {
+            // Not mounted, or elsewhere: the note comes back with the vault.
+            return Ok(None);
+        }
+        let lies_there = self.vault.read(&note.path).is_ok_and(|text| Note::parse(&text).id() == Some(memory.id));
         if lies_there {
-            // The crash came between the tombstone and the move.
+            // The crash came between the tombstone and the move, or a person took it back; an edit is read back later.
             return Ok(Some(note.path.clone()));
         }
         let Some(trashed) = self.vault.find_in_trash(memory.id)? else {
-            self.make_vault(self.clock.now())?;
+            let written = self.make_vault(self.clock.now())?;
+            changes.extend(written.into_iter().map(|path| Change { path, kind: ChangeKind::Write }));
             return self.add_note(memory, lines).map(Some);
         };
         let path = self.vault.untrash(&trashed, &note.path)?;
         let text = self.vault.read(&path)?;
+        // What a person changed in the trash is read back like any edit: its hash is not taken as seen.
+        let is_unchanged = content_hash(text.as_bytes()) == note.hash;
         lines.push(Line {
             path: Some(path.clone()),
-            hash: Some(content_hash(text.as_bytes())),
+            hash: is_unchanged.then(|| note.hash.clone()),
             by: Some(By::Ebbmark),
-            wrote: note.wrote,
+            wrote: note.wrote.filter(|_| is_unchanged),
             ..Line::about(Op::Note, memory.id)
         });
         Ok(Some(path))

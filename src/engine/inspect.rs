@@ -308,7 +308,15 @@ impl Engine {
         };
         for bad in self.journal.bad_lines() {
             let what = format!("{} line {} (byte {}): {}", bad.path.display(), bad.line, bad.offset, bad.why);
-            find("error", what, "it is skipped and kept; `ebbmark compact` moves it to the quarantine folder");
+            let next = if bad.is_newer {
+                "it is skipped and kept: update Ebbmark"
+            } else {
+                "it is skipped and kept; `ebbmark compact` moves it to the quarantine folder"
+            };
+            find("error", what, next);
+        }
+        for trouble in self.journal.unreadable_files() {
+            find("error", trouble, "what that journal tells is missing until it can be read");
         }
         let ahead = self.journal.lines_from_the_future();
         if ahead > 0 {
@@ -320,6 +328,13 @@ impl Engine {
         }
         if let Some(trouble) = self.notice() {
             find("warning", trouble, "delete the cache folder that `ebbmark where` shows");
+        }
+        match self.vault_findings() {
+            Ok(found) => found.into_iter().for_each(|what| find("warning", what, "look at that note in the vault")),
+            Err(error) => find("error", error.to_string(), &error.hint()),
+        }
+        if let Err(error) = self.journal.check_writable() {
+            find("error", error.to_string(), &error.hint());
         }
         for warning in &self.warnings {
             find("warning", warning.clone(), "correct or remove that key");
@@ -371,7 +386,7 @@ impl std::str::FromStr for View {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|_| {
+        serde_json::from_value(serde_json::Value::String(text.to_lowercase())).map_err(|_| {
             Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview or faded")
         })
     }

@@ -14,14 +14,50 @@ pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer:
     items.into_iter().map(|item| serde_json::from_value(item).map_err(D::Error::custom)).collect()
 }
 
-/// As [`list`], where being there at all means something.
-pub(super) fn some_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<Vec<T>>, D::Error> {
+/// A list of words: numbers count as words, and one text may hold several between commas.
+pub(super) fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let word = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        other => Err(D::Error::custom(format!("`{other}` is no word"))),
+    };
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(Vec::new()),
+        Value::String(text) => Ok(text.split(',').map(|part| part.trim().to_owned()).collect()),
+        Value::Array(items) => items.into_iter().map(word).collect(),
+        one => word(one).map(|word| vec![word]),
+    }
+}
+
+/// As [`words`], where being there at all means something.
+pub(super) fn some_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
     match Value::deserialize(deserializer)? {
         Value::Null => Ok(None),
-        value => list(value).map(Some).map_err(D::Error::custom),
+        value => words(value).map(Some).map_err(D::Error::custom),
     }
+}
+
+/// A text, or a number as its text.
+pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        Value::Number(number) => Ok(Some(number.to_string())),
+        other => Err(D::Error::custom(format!("`{other}` is no text"))),
+    }
+}
+
+/// A whole number, also negative, or the text of one.
+pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
+    Ok(number(deserializer)?.map(|number| number as i64))
+}
+
+/// Memories: one or many, each an object or its text; also the JSON text of such a list.
+pub(super) fn memories<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Value>, D::Error> {
+    let given = Value::deserialize(deserializer)?;
+    let read = given.as_str().filter(|text| text.trim_start().starts_with(['[', '{'])).map(serde_json::from_str);
+    let given = if let Some(Ok(read)) = read { read } else { given };
+    list(given).map_err(D::Error::custom)
 }
 
 /// A number, or the text of one.
@@ -64,9 +100,9 @@ mod tests {
 
     #[derive(Debug, Deserialize, PartialEq)]
     struct Request {
-        #[serde(default, deserialize_with = "list")]
+        #[serde(default, deserialize_with = "words")]
         tags: Vec<String>,
-        #[serde(default, deserialize_with = "some_list")]
+        #[serde(default, deserialize_with = "some_words")]
         kinds: Option<Vec<String>>,
         #[serde(default, deserialize_with = "count")]
         limit: Option<u32>,
@@ -81,6 +117,11 @@ mod tests {
         assert_eq!(read(r#"{"tags":"a","kinds":null,"limit":"3","explain":"true"}"#), expected);
         assert_eq!(read(r#"{"tags":["a"],"limit":3,"explain":true}"#), expected);
         assert_eq!(read(r#"{"kinds":[]}"#).kinds, Some(Vec::new()));
+        assert_eq!(read(r#"{"tags":"a, b"}"#).tags, ["a", "b"]);
+        assert_eq!(read(r#"{"tags":[1,"two"]}"#).tags, ["1", "two"]);
+        let told = |text: &str| memories(serde_json::from_str::<Value>(text).unwrap()).unwrap();
+        assert_eq!(told(r#""[{\"text\":\"t\"}]""#), told(r#"{"text":"t"}"#));
+        assert_eq!(told(r#""plain""#), [Value::from("plain")]);
         for wrong in [r#"{"tags":{}}"#, r#"{"limit":-1}"#, r#"{"limit":"many"}"#, r#"{"explain":"perhaps"}"#] {
             assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
         }

@@ -23,7 +23,7 @@ mod tidy;
 mod upkeep;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use jiff::tz::TimeZone;
@@ -52,7 +52,7 @@ use crate::files;
 use crate::git::{self, Git};
 use crate::id::{MemoryId, Randomness, normal_prefix};
 use crate::index::Index;
-use crate::journal::{Change, Identity, Journal, Told};
+use crate::journal::{Change, Guard, Identity, Journal, Reading, Told};
 use crate::lexical::Scorer;
 use crate::memory::{Line, Memory, State};
 use crate::vault::Vault;
@@ -69,6 +69,8 @@ pub struct Options {
     pub vault: Option<PathBuf>,
     /// The vault of the default home.
     pub default_vault: PathBuf,
+    /// The person's home folder, for `~/` in paths.
+    pub user_home: Option<PathBuf>,
     /// A hash of what identifies this machine.
     pub machine: String,
     /// The replica id to use whatever the home says.
@@ -114,7 +116,7 @@ impl Engine {
     /// [`Error::Invalid`] for a configuration that cannot be read and for a vault inside the home or the reverse;
     /// [`Error::Io`] where the home is a file.
     pub fn open(options: Options) -> Result<Engine> {
-        let Options { home, vault, default_vault, machine, replica, clock, randomness, time_zone } = options;
+        let Options { home, vault, default_vault, user_home, machine, replica, clock, randomness, time_zone } = options;
         if home.is_file() {
             let source = std::io::Error::from(std::io::ErrorKind::NotADirectory);
             return Err(Error::Io { action: "use as home", path: home, source });
@@ -124,7 +126,8 @@ impl Engine {
             Error::invalid("config.toml", "is not UTF-8", "save it as UTF-8; nothing was read or written")
         })?;
         let (config, warnings) = Config::read(&text)?;
-        let vault = vault.or_else(|| config.vault_path.clone()).unwrap_or(default_vault);
+        let configured = config.vault_path.as_deref().map(|path| as_written(path, user_home.as_deref(), &home));
+        let vault = vault.or(configured).unwrap_or(default_vault);
         refuse_nesting(&home, &vault)?;
         let time_zone = match &config.time_zone {
             None => time_zone,
@@ -191,26 +194,33 @@ impl Engine {
             Change::None => {}
             Change::Added => {
                 let mut lines: Vec<Told> = Vec::new();
-                reading.read(now, |told| lines.push(told))?;
-                self.store.write().unwrap_or_else(PoisonError::into_inner).apply(lines);
+                if reading.read(now, |told| lines.push(told))? {
+                    self.store.write().unwrap_or_else(PoisonError::into_inner).apply(lines);
+                } else {
+                    self.read_all(&mut reading, now)?;
+                }
             }
-            Change::Replaced => {
-                let mut state = State::default();
-                reading.read_all(now, |told| {
-                    state.apply(told.line, &told.replica, told.number, told.crc);
-                })?;
-                state.settle();
-                let store = self.store_of(state);
-                *self.store.write().unwrap_or_else(PoisonError::into_inner) = store;
-            }
+            Change::Replaced => self.read_all(&mut reading, now)?,
         }
         self.follow_index();
         Ok(())
     }
 
+    fn read_all(&self, reading: &mut Reading<'_>, now: Timestamp) -> Result<()> {
+        let mut state = State::default();
+        reading.read_all(now, |told| {
+            state.apply(told.line, &told.replica, told.number, told.crc);
+        })?;
+        state.settle();
+        let store = self.store_of(state);
+        *self.store.write().unwrap_or_else(PoisonError::into_inner) = store;
+        Ok(())
+    }
+
     /// A fresh store, with the index where there is one that can be used.
     fn store_of(&self, state: State) -> Store {
-        let mut index = self.index();
+        // While this process is committing, its old commit would be waited for: the words are analysed instead.
+        let Ok(mut index) = self.index.try_lock() else { return Store::new(state, None).0 };
         if !index.was_opened {
             index.was_opened = true;
             match Index::open(&self.cache(), words::ANALYZER_VERSION) {
@@ -230,8 +240,9 @@ impl Engine {
     fn follow_index(&self) {
         let Ok(mut state) = self.index.try_lock() else { return };
         let Some(index) = state.index.as_mut().filter(|index| index.is_changed()) else { return };
+        let reloaded = index.reload();
         let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
-        let followed = index.reload().and_then(|()| store.rejoin(index));
+        let followed = reloaded.and_then(|()| store.rejoin(index));
         if let Err(error) = followed {
             state.trouble = Some(error.to_string());
             state.index = None;
@@ -257,27 +268,30 @@ impl Engine {
     fn write<T>(&self, now: Timestamp, decide: impl FnOnce(&Draft<'_>) -> Result<(Vec<Line>, T)>) -> Result<T> {
         let mut guard = self.journal.lock()?;
         self.refresh_at(now)?;
-        let uses = self.take_pending_uses();
-        let (lines, answer) = {
+        let (mut lines, answer) = {
             let draft = Draft { engine: self, replica: guard.replica(), number: guard.next_number(), now };
-            let (mut lines, answer) = decide(&draft)?;
-            if !lines.is_empty() {
-                lines.extend(self.use_lines(&uses, guard.replica(), &lines));
-            }
-            (lines, answer)
+            decide(&draft)?
         };
         if lines.is_empty() {
-            self.put_back_uses(uses);
             return Ok(answer);
         }
-        // No lock on the store is held while the journal is written.
+        let uses = self.take_pending_uses();
+        lines.extend(self.use_lines(&uses, guard.replica(), &lines));
+        if let Err(error) = self.append(&mut guard, lines, now) {
+            self.put_back_uses(uses);
+            return Err(error);
+        }
+        self.refresh_at(now)?;
+        Ok(answer)
+    }
+
+    /// Appends lines under the guard. No lock on the store is held while the journal is written.
+    fn append(&self, guard: &mut Guard<'_>, lines: Vec<Line>, now: Timestamp) -> Result<()> {
         let newest: HashMap<MemoryId, i64> = {
             let store = self.store();
             lines.iter().filter_map(|line| Some((line.id?, store.state.newest_order(line.id?)?))).collect()
         };
-        guard.append(lines, now, |id| newest.get(&id).copied())?;
-        self.refresh_at(now)?;
-        Ok(answer)
+        guard.append(lines, now, |id| newest.get(&id).copied())
     }
 
     /// Finds the memory that an id or unique prefix means, forgotten ones included.
@@ -349,10 +363,7 @@ impl Draft<'_> {
 
 /// A vault inside the home would be read as cache, a home inside the vault would be shown as notes.
 fn refuse_nesting(home: &Path, vault: &Path) -> Result<()> {
-    let real = |path: &Path| {
-        std::fs::canonicalize(path).unwrap_or_else(|_| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
-    };
-    let (home, vault) = (real(home), real(vault));
+    let (home, vault) = (resolved(home), resolved(vault));
     let why = if home == vault {
         "is also the home"
     } else if vault.starts_with(&home) {
@@ -367,4 +378,31 @@ fn refuse_nesting(home: &Path, vault: &Path) -> Result<()> {
         format!("{why} {}", home.display()),
         "choose two separate folders with --home and --vault",
     ))
+}
+
+/// The path with links followed as far as it exists, and `.` and `..` taken out of the rest.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut real = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::CurDir => {}
+            other => real.push(other),
+        }
+        if let Ok(followed) = std::fs::canonicalize(&real) {
+            real = followed;
+        }
+    }
+    real
+}
+
+/// A path as a person writes it in a file: `~/` is their home folder, anything else relative starts at `base`.
+fn as_written(path: &Path, user_home: Option<&Path>, base: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), user_home) {
+        (Ok(rest), Some(user_home)) => user_home.join(rest),
+        _ => base.join(path),
+    }
 }

@@ -1,11 +1,12 @@
 //! What is told is checked, normalised and redacted before anything else happens to it.
 
+use jiff::tz::TimeZone;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
 use super::remember::{NewMemory, RememberRequest, SourceInput};
 use super::store::key_of;
-use crate::clock::Timestamp;
+use crate::clock::{DayPart, Timestamp};
 use crate::error::{Error, Result};
 use crate::kinds::{self, Kind, Level};
 use crate::memory::{GLOBAL_SCOPE, Line, Op, Source, Who};
@@ -33,6 +34,8 @@ pub(super) struct Prepared {
     pub(super) report: Report,
     /// Ids as given.
     pub(super) supersedes: Vec<String>,
+    /// Whether the caller chose the kind.
+    pub(super) has_kind: bool,
 }
 
 impl Prepared {
@@ -74,7 +77,7 @@ pub(super) fn check_size(request: &RememberRequest) -> Result<()> {
 }
 
 /// Checks, normalises and redacts one memory.
-pub(super) fn prepare(value: &Value) -> Result<Prepared> {
+pub(super) fn prepare(value: &Value, zone: &TimeZone) -> Result<Prepared> {
     let wrong = |error: serde_json::Error| Error::invalid("memory", error.to_string(), "see the tool's input schema");
     let new: NewMemory = match value {
         Value::String(text) => NewMemory { text: text.clone(), ..NewMemory::default() },
@@ -118,14 +121,14 @@ pub(super) fn prepare(value: &Value) -> Result<Prepared> {
         entities,
         keywords,
         scope: scope.filter(|scope| scope != GLOBAL_SCOPE && !scope.is_empty()),
-        happened: time("happened", new.happened.as_deref())?,
-        valid_until: time("valid_until", new.valid_until.as_deref())?,
+        happened: time("happened", new.happened.as_deref(), DayPart::Noon, zone)?,
+        valid_until: time("valid_until", new.valid_until.as_deref(), DayPart::End, zone)?,
         strength,
         pinned: new.pinned.filter(|pinned| *pinned),
         source: source.filter(|source| !source.is_empty()),
         ..Line::new(Op::Remember)
     };
-    Ok(Prepared { line, kind, why_kind, report, supersedes: new.supersedes })
+    Ok(Prepared { line, kind, why_kind, report, supersedes: new.supersedes, has_kind: new.kind.is_some() })
 }
 
 /// NFC, no control characters but newline and tab, redacted, trimmed.
@@ -146,7 +149,7 @@ pub(super) fn clean_title(title: &str, report: &mut Report) -> Result<Option<Str
     Ok((!title.is_empty()).then_some(title))
 }
 
-fn clean_word(what: &str, word: &str, report: &mut Report) -> Result<String> {
+pub(super) fn clean_word(what: &str, word: &str, report: &mut Report) -> Result<String> {
     let word = clean(word, report).split_whitespace().collect::<Vec<_>>().join(" ");
     if word.len() > MAX_WORD_BYTES {
         return Err(Error::invalid(
@@ -202,8 +205,8 @@ fn clean_source(input: &SourceInput, report: &mut Report) -> Result<Source> {
 }
 
 /// A time as given, or an error that shows how to write one.
-pub(super) fn time(what: &str, text: Option<&str>) -> Result<Option<Timestamp>> {
+pub(super) fn time(what: &str, text: Option<&str>, part: DayPart, zone: &TimeZone) -> Result<Option<Timestamp>> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = || Error::invalid(what, format!("`{text}` is not a time"), "write 2026-11-29 or 2026-11-29T23:35:00Z");
-    Timestamp::parse_lenient(text).map(Some).ok_or_else(wrong)
+    Timestamp::parse_in(text, part, zone).map(Some).ok_or_else(wrong)
 }

@@ -3,6 +3,8 @@
 //! In that order, so that a crash leaves nothing half: a note without its line is found and finished by the next
 //! reconcile, a line without its commit by the next tidy.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +12,8 @@ use super::open::PromotionState;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::config::GitMode;
-use crate::error::Result;
-use crate::git::{Change, Git, Kind as ChangeKind, Message, NoGit, Outcome};
+use crate::error::{Error, Result};
+use crate::git::{Change, Git, Kind as ChangeKind, Left, Message, NoGit, Outcome};
 use crate::id::content_hash;
 use crate::memory::{By, Line, Memory, Op, Source, Status, Who, Wrote};
 use crate::note::{self, NewNote, Note, Value, frontmatter, name};
@@ -27,7 +29,7 @@ const MAX_NAMED: usize = 3;
 #[serde(default)]
 pub struct PromoteRequest {
     /// Promote these, whatever their age. Absent: everything that has proved itself.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
     /// Only say what would be promoted.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
@@ -100,11 +102,15 @@ impl Engine {
     /// Promotes memories. On return their notes and lines are on disk, committed where there is git.
     ///
     /// # Errors
-    /// [`Error::Io`] and [`Error::Busy`]; what was promoted before stays promoted. Memories that cannot be promoted
+    /// [`Error::Io`](crate::error::Error::Io) and [`Error::Busy`](crate::error::Error::Busy); what was promoted before stays promoted. Memories that cannot be promoted
     /// are no error: they are in `skipped`.
     pub fn promote(&self, request: &PromoteRequest) -> Result<PromoteAnswer> {
         let now = self.clock.now();
         self.refresh_at(now)?;
+        if !request.dry_run.unwrap_or(false) {
+            // A note whose line a crash took is found first, and not written twice.
+            self.read_back_at(now)?;
+        }
         let (chosen, mut skipped) = self.choose(request, now);
         if request.dry_run.unwrap_or(false) || chosen.is_empty() {
             let candidates = chosen.into_iter().map(|(memory, why)| Candidate {
@@ -114,13 +120,13 @@ impl Engine {
             });
             return Ok(PromoteAnswer { candidates: candidates.collect(), skipped, ..PromoteAnswer::default() });
         }
-        let mut changes = self.ensure_vault(now)?;
         let pin = request.pin.unwrap_or(false);
-        let mut promoted = self.write(now, |draft| {
+        let (mut promoted, mut changes) = self.write(now, |draft| {
+            let changes = self.ensure_vault(now)?;
             let (mut lines, mut promoted) = (Vec::new(), Vec::new());
             for (memory, why) in &chosen {
                 let current = draft.store().state.get(memory.id).cloned();
-                let Some(mut memory) = current.filter(|memory| !memory.is_promoted()) else {
+                let Some(mut memory) = current.filter(|memory| !self.has_note(memory)) else {
                     skipped.push(Skipped { id: memory.id.to_string(), why: "another process was faster".into() });
                     continue;
                 };
@@ -131,7 +137,7 @@ impl Engine {
                 let path = self.add_note(&memory, &mut lines)?;
                 promoted.push(Promoted { id: memory.id.to_string(), note: path, commit: None, why: why.clone() });
             }
-            Ok((lines, promoted))
+            Ok((lines, (promoted, changes)))
         })?;
         changes.extend(promoted.iter().map(|promoted| Change { path: promoted.note.clone(), kind: ChangeKind::Write }));
         let ids: Vec<String> = promoted.iter().map(|promoted| promoted.id.clone()).collect();
@@ -150,7 +156,7 @@ impl Engine {
         for text in &request.ids {
             match Self::resolve_existing(&store.state, text) {
                 Err(error) => skipped.push(Skipped { id: text.clone(), why: error.to_string() }),
-                Ok(memory) => match Self::may_promote(memory, request.force.unwrap_or(false)) {
+                Ok(memory) => match self.may_promote(memory, request.force.unwrap_or(false)) {
                     Err(why) => skipped.push(Skipped { id: memory.id.to_string(), why }),
                     Ok(()) => chosen.push((memory.clone(), "asked for".to_owned())),
                 },
@@ -168,12 +174,19 @@ impl Engine {
             }
             chosen.sort_by_key(|(memory, _)| (memory.created, memory.id));
         }
-        chosen.dedup_by_key(|(memory, _)| memory.id);
+        let mut seen = HashSet::new();
+        chosen.retain(|(memory, _)| seen.insert(memory.id));
         (chosen, skipped)
     }
 
-    fn may_promote(memory: &Memory, force: bool) -> std::result::Result<(), String> {
-        if let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) {
+    /// Whether a memory has a note that lies in the vault.
+    fn has_note(&self, memory: &Memory) -> bool {
+        let note = memory.note.as_ref().filter(|note| !note.is_gone);
+        note.is_some_and(|note| !matches!(self.vault.read(&note.path), Err(Error::NotFound { .. })))
+    }
+
+    fn may_promote(&self, memory: &Memory, force: bool) -> std::result::Result<(), String> {
+        if let Some(note) = memory.note.as_ref().filter(|_| self.has_note(memory)) {
             return Err(format!("it has a note already: {}", note.path));
         }
         if let Some(superseded) = memory.superseded {
@@ -249,7 +262,22 @@ impl Engine {
     /// Carries changed fields of a promoted memory into its note. Returns the line that says so, and what to commit.
     pub(super) fn revise_note(&self, memory: &Memory, line: &Line) -> Result<(Option<Line>, Option<Change>)> {
         let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok((None, None)) };
-        let old = self.vault.read(&note.path)?;
+        let old = match self.vault.read(&note.path) {
+            // A note that a person removed is not written again: the journal keeps the change.
+            Err(Error::NotFound { .. }) => return Ok((None, None)),
+            old => old?,
+        };
+        if content_hash(old.as_bytes()) != note.hash {
+            // A person wrote since it was last read back: their words go first.
+            return Err(Error::Changed { path: self.vault.root().join(&note.path) });
+        }
+        if Note::parse(&old).id() != Some(memory.id) {
+            return Err(Error::invalid(
+                format!("note `{}`", note.path),
+                "has lost the `id` in its frontmatter",
+                format!("write `id: {}` back into it", memory.id),
+            ));
+        }
         let mut text = old.clone();
         let mut after = memory.clone();
         if let Some(kind) = line.kind {
@@ -293,7 +321,7 @@ impl Engine {
         let said = Line {
             hash: Some(content_hash(text.as_bytes())),
             by: Some(By::Ebbmark),
-            wrote: Some(self.wrote(&after)),
+            wrote: Some(self.wrote_in(&Note::parse(&text), &after)),
             ..Line::about(Op::Note, memory.id)
         };
         Ok((Some(said), Some(Change { path: note.path.clone(), kind: ChangeKind::Write })))
@@ -302,7 +330,7 @@ impl Engine {
     /// Commits paths of the vault, if git is wanted and there. Returns the commit, or why there is none.
     ///
     /// # Errors
-    /// [`Error::Io`] where the state file cannot be written. What git refuses is no error: memory goes on.
+    /// [`Error::Io`](crate::error::Error::Io) where the state file cannot be written. What git refuses is no error: memory goes on.
     pub(super) fn commit(
         &self,
         changes: &[Change],
@@ -323,14 +351,19 @@ impl Engine {
         match git.commit(changes, &message, &self.author(), now, branch.as_deref()) {
             Ok(Outcome::Committed { oid, branch, left }) => {
                 self.remember_branch(&branch)?;
-                let left: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
-                Ok((Some(oid), (!left.is_empty()).then(|| format!("not committed: {}", left.join("; ")))))
+                Ok((Some(oid), not_committed(&left)))
             }
-            Ok(Outcome::Nothing { .. }) => Ok((None, None)),
+            Ok(Outcome::Nothing { left }) => Ok((None, not_committed(&left))),
             Ok(Outcome::Skipped { why }) => Ok((None, Some(format!("not committed: {why}")))),
             Err(error) => Ok((None, Some(format!("not committed: {error}")))),
         }
     }
+}
+
+/// Which paths were left out of a commit, and why.
+fn not_committed(left: &[Left]) -> Option<String> {
+    let left: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
+    (!left.is_empty()).then(|| format!("not committed: {}", left.join("; ")))
 }
 
 /// A whole number is written without a fraction.
@@ -359,11 +392,17 @@ impl Engine {
         Ok(self.make_vault(now)?.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
     }
 
-    /// Lays out the vault and its repository, whatever of it is missing. Returns the paths written.
+    /// Lays out the vault and its repository, whatever of it is missing. In a folder that a person already uses,
+    /// only the folder of memories is made, and no repository. Returns the paths written.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Git`]; calling again completes what is missing.
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Git`](crate::error::Error::Git); calling again completes what
+    /// is missing.
     pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
+        if self.vault.is_a_persons()? {
+            self.vault.create_memories()?;
+            return Ok(Vec::new());
+        }
         let vault_id = match self.vault.vault_id()? {
             Some(id) => id,
             None => self.randomness.replica_id(&format!("vault\n{}\n{now}", self.vault.root().display()))?,

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +10,7 @@ use super::prepare::time;
 use super::remember::round;
 use super::store::Store;
 use super::{Engine, lenient};
-use crate::clock::Timestamp;
+use crate::clock::{DayPart, Timestamp};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
@@ -37,16 +38,16 @@ pub struct RecallRequest {
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<u32>,
     /// Projects to search; global is always searched too.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub scope: Vec<String>,
     /// Only these kinds.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub kinds: Vec<String>,
     /// Only with all of these tags.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub tags: Vec<String>,
     /// Only about one of these.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub entities: Vec<String>,
     /// `any`, `short_term` or `long_term`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,11 +58,11 @@ pub struct RecallRequest {
     /// Not dated after this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// What was believed at that time.
+    /// Memories that held at that time; their texts are today's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
     /// Also `faded`, `superseded`, `all_scopes`.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub include: Vec<String>,
     /// `full` or `line` (id, first line, date).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,7 +181,7 @@ pub struct RecallAnswer {
     pub found: bool,
     /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// Memories that passed the filters and matched at all.
+    /// Memories that share a word with the query, before the filters; without a query, those that passed.
     pub total: u64,
     /// What the caller should know about this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -202,7 +203,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(request: &RecallRequest, config: &Config) -> Result<Filter> {
+    fn of(request: &RecallRequest, config: &Config, zone: &TimeZone) -> Result<Filter> {
         let fold = |words: &[String]| words.iter().map(|word| words::fold(word.trim_start_matches('#'))).collect();
         let includes = |what: &str| request.include.iter().any(|included| included == what);
         if let Some(unknown) =
@@ -217,11 +218,12 @@ impl Filter {
         let named = if request.scope.is_empty() { &config.recall.scopes } else { &request.scope };
         let is_open = named.is_empty() || includes("all_scopes");
         Ok(Filter {
-            scopes: (!is_open).then(|| named.iter().cloned().chain([GLOBAL_SCOPE.to_owned()]).collect()),
+            scopes: (!is_open)
+                .then(|| named.iter().map(String::as_str).chain([GLOBAL_SCOPE]).map(words::fold).collect()),
             kinds: request.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?,
             tags: fold(&request.tags),
             entities: fold(&request.entities),
-            is_promoted: match request.tier.as_deref() {
+            is_promoted: match request.tier.as_deref().map(str::to_lowercase).as_deref() {
                 None | Some("any") => None,
                 Some("short_term") => Some(false),
                 Some("long_term") => Some(true),
@@ -233,9 +235,9 @@ impl Filter {
                     ));
                 }
             },
-            since: time("since", request.since.as_deref())?,
-            until: time("until", request.until.as_deref())?,
-            as_of: time("as_of", request.as_of.as_deref())?,
+            since: time("since", request.since.as_deref(), DayPart::Start, zone)?,
+            until: time("until", request.until.as_deref(), DayPart::End, zone)?,
+            as_of: time("as_of", request.as_of.as_deref(), DayPart::End, zone)?,
             faded: includes("faded"),
             superseded: includes("superseded"),
         })
@@ -243,7 +245,7 @@ impl Filter {
 
     /// The status under which the memory passes, or `None`.
     fn pass(&self, memory: &Memory, config: &Config, now: Timestamp) -> Option<Status> {
-        let fits = self.scopes.as_ref().is_none_or(|scopes| scopes.iter().any(|scope| scope == memory.scope_name()))
+        let fits = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&words::fold(memory.scope_name())))
             && (self.kinds.is_empty() || self.kinds.contains(&memory.kind))
             && self.is_promoted.is_none_or(|wanted| wanted == memory.is_promoted())
             && self.since.is_none_or(|since| memory.dated() >= since)
@@ -328,7 +330,7 @@ impl Engine {
     }
 
     fn recall_now(&self, request: &RecallRequest, now: Timestamp) -> Result<RecallAnswer> {
-        let filter = Filter::of(request, &self.config)?;
+        let filter = Filter::of(request, &self.config, &self.time_zone)?;
         let limit = request.limit.unwrap_or(self.config.recall.limit).clamp(1, MAX_LIMIT) as usize;
         let queries: Vec<&str> =
             request.query.iter().map(|query| query.trim()).filter(|query| !query.is_empty()).collect();
@@ -365,8 +367,10 @@ impl Engine {
             })
             .collect();
         if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
-            let strong: Vec<MemoryId> =
-                ranked.iter().filter(|ranked| ranked.factors.lexical >= STRONG_FROM).map(|ranked| ranked.id).collect();
+            // What has faded comes back by `restore`, not by being looked at.
+            let is_used =
+                |ranked: &&Ranked| ranked.factors.lexical >= STRONG_FROM && ranked.factors.status == Status::Active;
+            let strong: Vec<MemoryId> = ranked.iter().filter(is_used).map(|ranked| ranked.id).collect();
             let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
             self.note_uses(&strong, &contexts, now);
         }
@@ -523,14 +527,13 @@ fn previous(store: &Store, id: MemoryId) -> Vec<Previous> {
     let mut next = vec![id];
     while let Some(newer) = next.pop() {
         for older in store.state.superseded_by(newer) {
-            if previous.len() >= MAX_PREVIOUS {
-                return previous;
-            }
             let until = older.valid_until.or(older.superseded.map(|superseded| superseded.at)).unwrap_or(older.created);
             previous.push(Previous { id: older.id.to_string(), text: older.text.clone(), until });
             next.push(older.id);
         }
     }
+    previous.sort_by(|a, b| b.until.cmp(&a.until).then(a.id.cmp(&b.id)));
+    previous.truncate(MAX_PREVIOUS);
     previous
 }
 

@@ -6,10 +6,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Engine;
-use super::prepare::{clean, clean_list, clean_title};
+use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title};
 use super::promote::stem;
 use super::remember::round;
-use crate::clock::Timestamp;
+use crate::clock::{DAY_MS, Timestamp};
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
@@ -27,11 +27,14 @@ pub(super) struct SeenNote {
     size: u64,
     modified_millis: i64,
     hash: String,
+    id: Option<MemoryId>,
 }
 
 /// A note that changed since this process last read it.
 struct Found {
     path: String,
+    /// What this process remembers of it once it was read back.
+    seen: SeenNote,
     hash: String,
     note: Note,
     id: Option<MemoryId>,
@@ -63,7 +66,8 @@ impl Engine {
         self.refresh_at(now)?;
         let entries = self.vault.list()?.entries;
         let there: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
-        let found = self.read_changed(&entries, &mut reconciled);
+        let mut found = self.read_changed(&entries, &there, &mut reconciled);
+        self.follow_paths(&mut found, &mut reconciled);
         if found.is_empty() {
             return Ok(reconciled);
         }
@@ -81,6 +85,12 @@ impl Engine {
                     let (Some(id), Some(first)) = (found.id, own.first()) else { continue };
                     let list = if first.op == Op::Promote { &mut reconciled.finished } else { &mut reconciled.edited };
                     list.push((id, found.path.clone()));
+                    // A note that was moved or renamed leaves its old place in git too.
+                    let known = store.state.get(id).and_then(|memory| memory.note.as_ref());
+                    if let Some(known) = known.filter(|known| known.path != found.path) {
+                        let moved_from = Change { path: known.path.clone(), kind: ChangeKind::Remove };
+                        reconciled.changes.push(moved_from);
+                    }
                     reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Write });
                     lines.extend(own);
                 }
@@ -94,17 +104,28 @@ impl Engine {
             })?;
         }
         self.finish_forgetting(&found, &mut reconciled);
+        // Only now: had the journal refused the edits, they would be looked at again.
+        let mut seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        seen.extend(found.into_iter().map(|found| (found.path, found.seen)));
         Ok(reconciled)
     }
 
     /// Reads the notes whose size or time changed.
-    fn read_changed(&self, entries: &[Entry], reconciled: &mut Reconciled) -> Vec<Found> {
+    fn read_changed(&self, entries: &[Entry], there: &HashSet<String>, reconciled: &mut Reconciled) -> Vec<Found> {
+        // A note that left its place may be one that was seen elsewhere before.
+        let missing: HashSet<MemoryId> = {
+            let store = self.store();
+            let is_missing = |memory: &&Memory| memory.note.as_ref().is_some_and(|note| !there.contains(&note.path));
+            store.state.memories().filter(is_missing).map(|memory| memory.id).collect()
+        };
         let mut seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut found = Vec::new();
         for entry in entries {
-            let is_known = seen
-                .get(&entry.path)
-                .is_some_and(|known| known.size == entry.size && known.modified_millis == entry.modified_millis);
+            let is_known = seen.get(&entry.path).is_some_and(|known| {
+                known.size == entry.size
+                    && known.modified_millis == entry.modified_millis
+                    && known.id.is_none_or(|id| !missing.contains(&id))
+            });
             if is_known {
                 continue;
             }
@@ -117,15 +138,42 @@ impl Engine {
             };
             let hash = content_hash(text.as_bytes());
             let note = Note::parse(&text);
-            let changed = SeenNote { size: entry.size, modified_millis: entry.modified_millis, hash: hash.clone() };
-            let is_new_text = seen.get(&entry.path).is_none_or(|known| known.hash != hash);
-            seen.insert(entry.path.clone(), changed);
-            if is_new_text {
-                let id = note.id();
-                found.push(Found { path: entry.path.clone(), hash, note, id });
+            let id = note.id();
+            let now_seen =
+                SeenNote { size: entry.size, modified_millis: entry.modified_millis, hash: hash.clone(), id };
+            let is_same = seen.get(&entry.path).is_some_and(|known| known.hash == hash)
+                && id.is_none_or(|id| !missing.contains(&id));
+            if is_same {
+                seen.insert(entry.path.clone(), now_seen);
+            } else {
+                found.push(Found { path: entry.path.clone(), seen: now_seen, hash, note, id });
             }
         }
         found
+    }
+
+    /// A note at a known place that lost its `id` still is that memory's note.
+    fn follow_paths(&self, found: &mut [Found], reconciled: &mut Reconciled) {
+        let store = self.store();
+        for found in found.iter_mut() {
+            if found.id.is_none() {
+                found.id =
+                    store.state.memories().find(|memory| is_note_of(memory, &found.path)).map(|memory| memory.id);
+                if let Some(id) = found.id {
+                    reconciled.problems.push(format!(
+                        "{}: its frontmatter has no `id` any more; it is followed by its place, and not written until \
+                         `id: {id}` is back",
+                        found.path
+                    ));
+                }
+            }
+            if found.id.is_some() {
+                let problems = found.note.problems.iter();
+                reconciled
+                    .problems
+                    .extend(problems.map(|problem| format!("{}: {problem}; only its text is read", found.path)));
+            }
+        }
     }
 
     /// The lines that a found note calls for; none where it is as it was last seen.
@@ -144,7 +192,7 @@ impl Engine {
         };
         let is_moved = known.path != found.path;
         if is_moved && there.contains(&known.path) {
-            // Two notes with one id: the known one counts.
+            // Two notes with one id: the known one counts, see `vault_findings`.
             return Vec::new();
         }
         if !is_moved && known.hash == found.hash && !known.is_gone {
@@ -160,7 +208,8 @@ impl Engine {
         let now_there = self.wrote_in(note, memory);
         let text = clean(&note.text(), report);
         let mut line = Line {
-            text: Some(if text.is_empty() { memory.text.clone() } else { text }),
+            // An empty note is one in the middle of a save; one that is too long would not fit the journal.
+            text: Some(if text.is_empty() || text.len() > MAX_TEXT_BYTES { memory.text.clone() } else { text }),
             path: Some(found.path.clone()),
             hash: Some(found.hash.clone()),
             by: Some(By::Person),
@@ -169,6 +218,7 @@ impl Engine {
         };
         if !note.problems.is_empty() {
             // Frontmatter that does not parse says nothing.
+            line.wrote = Some(wrote);
             return line;
         }
         line.kind = (now_there.kind != wrote.kind).then_some(now_there.kind);
@@ -205,7 +255,7 @@ impl Engine {
     }
 
     /// The numbers that stand in a note now; where one is missing or no number, what the memory has.
-    fn wrote_in(&self, note: &Note, memory: &Memory) -> Wrote {
+    pub(super) fn wrote_in(&self, note: &Note, memory: &Memory) -> Wrote {
         let own = self.wrote(memory);
         Wrote {
             kind: note.kind().and_then(|kind| kind.parse::<Kind>().ok()).unwrap_or(own.kind),
@@ -214,13 +264,21 @@ impl Engine {
         }
     }
 
-    /// A crash may have come between a forget and the move of its note to the trash.
+    /// A crash may have come between a forget and the move of its note to the trash. Any other note of a forgotten
+    /// memory is a person's doing and stays.
     fn finish_forgetting(&self, found: &[Found], reconciled: &mut Reconciled) {
-        let store = self.store();
+        let now = self.clock.now();
         for found in found {
             let Some(id) = found.id else { continue };
-            let Some(memory) = store.state.forgotten(id) else { continue };
-            let is_ours = memory.note.as_ref().is_some_and(|note| note.path == found.path && note.hash == found.hash);
+            let is_ours = {
+                let store = self.store();
+                let Some(memory) = store.state.forgotten(id) else { continue };
+                let is_recent = store
+                    .state
+                    .forgotten_since(id)
+                    .is_some_and(|(at, _)| (0..=DAY_MS).contains(&(now.millis() - at.millis())));
+                is_recent && memory.note.as_ref().is_some_and(|note| note.path == found.path && note.hash == found.hash)
+            };
             let was_moved = self.vault.find_in_trash(id).is_ok_and(|trashed| trashed.is_some());
             if !is_ours || was_moved {
                 reconciled.problems.push(format!(
@@ -229,11 +287,59 @@ impl Engine {
                 ));
                 continue;
             }
-            match self.vault.trash(&found.path) {
-                Ok(_) => reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Remove }),
+            let moved = self.journal.lock().and_then(|_guard| {
+                self.refresh_at(now)?;
+                self.trash_note(id, &found.path)
+            });
+            match moved {
+                Ok(true) => reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Remove }),
+                Ok(false) => {}
                 Err(error) => reconciled.problems.push(error.to_string()),
             }
         }
+    }
+}
+
+fn is_note_of(memory: &Memory, path: &str) -> bool {
+    memory.note.as_ref().is_some_and(|note| note.path == path && !note.is_gone)
+}
+
+impl Engine {
+    /// What in the vault a person should look at: missing, doubled and unreadable notes, and what only looks like one.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io) where the vault cannot be listed.
+    pub(super) fn vault_findings(&self) -> Result<Vec<String>> {
+        if !self.vault.exists() {
+            return Ok(Vec::new());
+        }
+        let listing = self.vault.list()?;
+        let mut findings: Vec<String> =
+            listing.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.reason)).collect();
+        let store = self.store();
+        let mut by_id: HashMap<MemoryId, Vec<&str>> = HashMap::new();
+        for entry in &listing.entries {
+            let Ok(text) = self.vault.read(&entry.path) else { continue };
+            let note = Note::parse(&text);
+            findings.extend(note.problems.iter().map(|problem| format!("{}: {problem}", entry.path)));
+            if let Some(id) = note.id() {
+                by_id.entry(id).or_default().push(&entry.path);
+            }
+        }
+        for (id, paths) in by_id.iter().filter(|(_, paths)| paths.len() > 1) {
+            findings.push(format!("memory {id} has several notes: {}", paths.join(", ")));
+        }
+        for memory in store.state.memories() {
+            let note = memory.note.as_ref().filter(|note| !note.is_gone);
+            if let Some(note) = note.filter(|note| !listing.entries.iter().any(|entry| entry.path == note.path)) {
+                findings.push(format!(
+                    "{}: the note of memory {} is missing; its text is still remembered",
+                    note.path, memory.id
+                ));
+            }
+        }
+        findings.sort_unstable();
+        Ok(findings)
     }
 }
 

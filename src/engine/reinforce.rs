@@ -23,10 +23,10 @@ const SAME_CONTEXT: f64 = 0.3;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReinforceRequest {
     /// Ids, or unique prefixes of 4 characters or more.
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
     /// Project or tags of the work it helped with.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub context: Vec<String>,
     /// Also raise its strength.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
@@ -109,12 +109,15 @@ impl Engine {
         let (context, not_found) = (contexts(None, Some(&request.context)), std::cell::RefCell::new(Vec::new()));
         let ids = self.write(now, |draft| {
             let store = draft.store();
-            let (mut lines, mut before) = (Vec::new(), Vec::new());
+            let (mut lines, mut before): (_, Vec<(MemoryId, f64, bool)>) = (Vec::new(), Vec::new());
             for text in &request.ids {
                 let Ok(memory) = Self::resolve_existing(&store.state, text) else {
                     not_found.borrow_mut().push(text.clone());
                     continue;
                 };
+                if before.iter().any(|(id, ..)| *id == memory.id) {
+                    continue;
+                }
                 let trace = memory.trace(&self.config);
                 let counted = !memory.uses.hours.contains(&now.hour());
                 before.push((memory.id, trace.score(&self.config.decay, now), counted));
@@ -224,11 +227,7 @@ impl Engine {
         if lines.is_empty() {
             return Ok(());
         }
-        let newest: std::collections::HashMap<MemoryId, i64> = {
-            let store = self.store();
-            lines.iter().filter_map(|line| Some((line.id?, store.state.newest_order(line.id?)?))).collect()
-        };
-        if let Err(error) = guard.append(lines, now, |id| newest.get(&id).copied()) {
+        if let Err(error) = self.append(&mut guard, lines, now) {
             drop(guard);
             self.put_back_uses(uses);
             return Err(error);

@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::prepare::{Prepared, check_size, prepare};
+use super::store::same_key;
 use super::{Draft, Engine, lenient};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
-use crate::journal::OP_KEY_DAYS;
 use crate::lexical::Scorer;
-use crate::memory::{Line, Memory, Op, State};
+use crate::memory::{Line, Memory, OP_KEY_DAYS, Op, OpRecord, State};
 use crate::redact::redact;
-use crate::similarity::{Bigrams, same_fact};
+use crate::similarity::{Bigrams, normal_form, same_fact};
 use crate::words;
 
 /// From this bigram likeness on, a memory is shown as similar.
 const NEAR: f32 = 0.6;
+/// Longest `op_key`, bytes.
+const MAX_KEY_BYTES: usize = 256;
 /// Best lexical matches that are compared with a new memory.
 const CANDIDATES: usize = 12;
 /// Similar memories that a reply shows.
@@ -33,19 +35,19 @@ pub struct SourceInput {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
     /// Who said it, in a conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
     pub speaker: Option<String>,
     /// The program that saves it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
     pub client: Option<String>,
     /// The conversation it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
     pub session: Option<String>,
     /// Its place in that session.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::integer")]
     pub position: Option<i64>,
     /// Ids of the messages it was taken from.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub messages: Vec<String>,
     /// The words it was taken from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,22 +70,22 @@ pub struct NewMemory {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Tags.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub tags: Vec<String>,
     /// People, projects, tools it is about.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub entities: Vec<String>,
     /// Other words someone might use to ask for this.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub keywords: Vec<String>,
     /// A project name, or global.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// When the event took place.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
     pub happened: Option<String>,
     /// Until when it holds.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
     pub valid_until: Option<String>,
     /// 0 to 2; wins over importance.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::number")]
@@ -98,7 +100,7 @@ pub struct NewMemory {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
     pub pinned: Option<bool>,
     /// Ids of memories this replaces; they are kept as history.
-    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::list")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub supersedes: Vec<String>,
     /// Where it comes from.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +111,7 @@ pub struct NewMemory {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RememberRequest {
     /// 1 to 1000 memories, together at most 1 MiB of text.
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::memories")]
     #[schemars(with = "Vec<NewMemory>")]
     pub memories: Vec<Value>,
     /// Repeating a call with the same key saves nothing twice, for 30 days.
@@ -215,36 +217,37 @@ impl Engine {
     pub fn remember(&self, request: &RememberRequest) -> Result<RememberAnswer> {
         let now = self.clock.now();
         check_size(request)?;
-        let prepared: Vec<Result<Prepared>> = request.memories.iter().map(prepare).collect();
-        let op_hash = op_hash(&request.memories);
+        let prepared: Vec<Result<Prepared>> =
+            request.memories.iter().map(|memory| prepare(memory, &self.time_zone)).collect();
+        let op_hash = op_hash(&prepared);
         if request.dry_run.unwrap_or(false) {
             self.refresh_at(now)?;
             let draft = Draft { engine: self, replica: "", number: 0, now };
-            return Ok(self.judge_all(&draft, prepared, None)?.1);
+            let mut answer = self.judge_all(&draft, prepared, None)?.1;
+            for result in &mut answer.results {
+                if matches!(result.outcome, Outcome::Saved | Outcome::Superseded) {
+                    result.id = None;
+                    result.why = format!("only tried: {}", result.why);
+                }
+            }
+            return Ok(answer);
         }
         if prepared.iter().all(Result::is_err) {
             let results = prepared.into_iter().filter_map(Result::err).map(|error| rejected(&error)).collect();
             return Ok(RememberAnswer { results });
         }
-        let key = request.op_key.as_deref().map(|key| redact(key).0.into_string());
-        self.write(now, |draft| {
-            if let Some(key) = &key
-                && let Some(answer) = repeated(&draft.store().state, key, &op_hash, &prepared, now)?
-            {
-                return Ok((Vec::new(), answer));
-            }
-            let op = key.as_ref().map(|key| (key.clone(), op_hash.clone()));
-            self.judge_all(draft, prepared, op.as_ref())
-        })
+        let op = request.op_key.as_deref().map(|key| Call::of(key, op_hash)).transpose()?;
+        self.write(now, |draft| self.judge_all(draft, prepared, op.as_ref()))
     }
 
     fn judge_all(
         &self,
         draft: &Draft<'_>,
         prepared: Vec<Result<Prepared>>,
-        op: Option<&(String, String)>,
+        op: Option<&Call>,
     ) -> Result<(Vec<Line>, RememberAnswer)> {
         let is_batch = prepared.len() > 1;
+        let done = op.map(|op| op.done(&draft.store().state, draft.now)).transpose()?.flatten();
         let mut known_in_call: HashMap<u64, MemoryId> = HashMap::new();
         let (mut lines, mut results) = (Vec::new(), Vec::new());
         let mut batch_session: Option<String> = None;
@@ -256,6 +259,11 @@ impl Engine {
                     continue;
                 }
             };
+            // What this call saved when it was made before is not saved again; what it did not get to is.
+            if let Some((id, again)) = done.as_ref().and_then(|done| done.item(place as u32)) {
+                results.push(repeated(&draft.store().state, &prepared, id, again));
+                continue;
+            }
             let known = self.same_memory(draft, &prepared, &known_in_call)?;
             let (mut line, result) = match known {
                 Known::InBatch(id) => {
@@ -282,9 +290,9 @@ impl Engine {
                     }
                 },
             };
-            if let Some((key, hash)) = op {
-                line.op_key = Some(key.clone());
-                line.op_hash = Some(hash.clone());
+            if let Some(op) = op {
+                line.op_key = Some(op.key.clone());
+                line.op_hash = Some(op.hash.clone());
                 line.op_item = Some(place as u32);
             }
             // A repetition within the call has nothing to say but that it belongs to the call.
@@ -311,7 +319,11 @@ impl Engine {
         let store = draft.store();
         let is_current =
             |memory: &Memory| memory.superseded.is_none() && memory.valid_until.is_none_or(|until| until > draft.now);
-        if let Some(memory) = exact.iter().filter_map(|id| store.state.get(*id)).find(|memory| is_current(memory)) {
+        if let Some(memory) = exact
+            .iter()
+            .filter_map(|id| store.state.get(*id))
+            .find(|memory| is_current(memory) && same_key(memory) == key)
+        {
             return Ok(Known::Before(memory.id, "the same words are remembered already".into()));
         }
         drop(store);
@@ -360,40 +372,33 @@ impl Engine {
         let Some(memory) = store.state.get(id) else {
             return (Line::about(Op::Use, id), result(prepared, Outcome::Reinforced, id, why));
         };
-        let mut line = memory.whole_line(Op::Remember, store.state.said_to_supersede(id));
+        let mut superseded = Vec::new();
+        for older in &prepared.supersedes {
+            superseded.extend(Self::resolve_existing(&store.state, older).ok().map(|older| older.id));
+        }
+        superseded.retain(|older| *older != id);
+        let mut all_olders = store.state.said_to_supersede(id);
+        all_olders.retain(|older| !superseded.contains(older));
+        all_olders.extend_from_slice(&superseded);
+        let mut line = memory.whole_line(Op::Remember, all_olders);
         line.hours = vec![draft.now.hour()];
         line.mentions = store.state.mentions_of(id, draft.replica) + 1;
         line.contexts = super::reinforce::contexts(prepared.line.scope.as_deref(), prepared.line.tags.as_deref());
         line.source.clone_from(&prepared.line.source);
         let mut why = why;
-        let is_longer = prepared.text().chars().count() > memory.text.chars().count();
-        if is_longer && memory.note.is_none() {
-            let text = Some(prepared.text().to_owned());
-            lines.push(Line { text, ..Line::about(Op::Revise, id) });
-            why.push_str("; the longer wording is kept");
+        let revised = improvements(memory, prepared);
+        let improved = super::history::changed_fields(&revised).join(", ");
+        if !improved.is_empty() && memory.note.is_some() {
+            why = format!("{why}; it has a note, so {improved} stays: `revise` changes it");
+        } else if !improved.is_empty() {
+            why = format!("{why}; new: {improved}");
+            lines.push(Line { id: Some(id), ..revised });
         }
-        for (new, old, add) in [
-            (&prepared.line.tags, &memory.tags, "tags"),
-            (&prepared.line.entities, &memory.entities, "entities"),
-            (&prepared.line.keywords, &memory.keywords, "keywords"),
-        ] {
-            let added: Vec<String> = new.iter().flatten().filter(|word| !old.contains(word)).cloned().collect();
-            if added.is_empty() || memory.note.is_some() {
-                continue;
-            }
-            let mut all = old.clone();
-            all.extend(added);
-            let mut revise = Line::about(Op::Revise, id);
-            match add {
-                "tags" => revise.tags = Some(all),
-                "entities" => revise.entities = Some(all),
-                _ => revise.keywords = Some(all),
-            }
-            lines.push(revise);
-        }
-        let mut result = result(prepared, Outcome::Reinforced, id, why);
+        let outcome = if superseded.is_empty() { Outcome::Reinforced } else { Outcome::Superseded };
+        let mut result = result(prepared, outcome, id, why);
         result.kind = Some(memory.kind.as_str().into());
         result.entities.clone_from(&memory.entities);
+        result.superseded = superseded.iter().map(ToString::to_string).collect();
         (line, result)
     }
 
@@ -442,6 +447,31 @@ enum Known {
     New(Vec<Similar>),
 }
 
+/// What a repeated telling says beyond what is known: longer wording, further words, and what the caller set.
+fn improvements(memory: &Memory, prepared: &Prepared) -> Line {
+    let told = &prepared.line;
+    let is_longer = prepared.text().chars().count() > memory.text.chars().count();
+    let is_other = normal_form(prepared.text()) != normal_form(&memory.text);
+    let more = |new: &Option<Vec<String>>, old: &[String]| {
+        let added: Vec<String> = new.iter().flatten().filter(|word| !old.contains(word)).cloned().collect();
+        (!added.is_empty()).then(|| old.iter().cloned().chain(added).collect())
+    };
+    let level = told.level.filter(|level| *level != memory.level);
+    Line {
+        text: (is_longer && is_other).then(|| prepared.text().to_owned()),
+        title: told.title.clone().filter(|title| Some(title) != memory.title.as_ref()),
+        kind: (prepared.has_kind && prepared.kind != memory.kind).then_some(prepared.kind),
+        level,
+        tags: more(&told.tags, &memory.tags),
+        entities: more(&told.entities, &memory.entities),
+        keywords: more(&told.keywords, &memory.keywords),
+        valid_until: told.valid_until.filter(|until| Some(*until) != memory.valid_until),
+        strength: told.strength.filter(|strength| Some(*strength) != memory.strength),
+        pinned: told.pinned.filter(|pinned| *pinned != memory.is_pinned),
+        ..Line::new(Op::Revise)
+    }
+}
+
 /// Whether two memories with the same words would be one: same scope and speaker, and not two events.
 fn could_be_same(memory: &Memory, prepared: &Prepared) -> bool {
     let speaker = memory.sources.iter().find_map(|source| source.speaker.as_deref());
@@ -451,54 +481,65 @@ fn could_be_same(memory: &Memory, prepared: &Prepared) -> bool {
         && day(memory.happened) == day(prepared.line.happened)
 }
 
-/// Hash of what a call says, whichever program says it.
-fn op_hash(memories: &[Value]) -> String {
-    let mut memories = memories.to_vec();
-    for source in memories.iter_mut().filter_map(|memory| memory.get_mut("source")?.as_object_mut()) {
-        source.shift_remove("client");
-    }
-    for memory in memories.iter_mut().filter_map(Value::as_object_mut) {
-        if memory.get("source").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty) {
-            memory.shift_remove("source");
+/// Hash of what a call says, however it is written and whichever program says it.
+fn op_hash(prepared: &[Result<Prepared>]) -> String {
+    let mut said = String::new();
+    for prepared in prepared {
+        if let Ok(prepared) = prepared {
+            let mut line = prepared.line.clone();
+            if let Some(source) = &mut line.source {
+                source.client = None;
+            }
+            line.source = line.source.filter(|source| !source.is_empty());
+            said.push_str(&serde_json::to_string(&line).unwrap_or_default());
+            said.push_str(&prepared.supersedes.join(","));
         }
+        said.push('\n');
     }
-    content_hash(serde_json::to_string(&memories).unwrap_or_default().as_bytes())
+    content_hash(said.as_bytes())
 }
 
-/// Answers a repeated call from what the first one did.
-fn repeated(
-    state: &State,
-    key: &str,
-    hash: &str,
-    prepared: &[Result<Prepared>],
-    now: Timestamp,
-) -> Result<Option<RememberAnswer>> {
-    let Some(record) = state.op_record(key) else { return Ok(None) };
-    if now.millis() - record.at.millis() >= OP_KEY_DAYS * DAY_MS {
-        return Ok(None);
+/// An idempotent call.
+struct Call {
+    key: String,
+    hash: String,
+}
+
+impl Call {
+    fn of(key: &str, hash: String) -> Result<Call> {
+        if key.is_empty() || key.len() > MAX_KEY_BYTES {
+            return Err(Error::invalid("op_key", "must have 1 to 256 bytes", "use a short key for each call"));
+        }
+        Ok(Call { key: redact(key).0.into_string(), hash })
     }
-    if record.hash != hash {
-        return Err(Error::invalid(
-            "op_key",
-            format!("`{key}` was used for other content"),
-            "use a new key for a new call",
-        ));
-    }
-    let results = prepared.iter().zip(0u32..).map(|(prepared, item)| match (prepared, record.items.get(&item)) {
-        (Ok(prepared), Some((id, again))) => {
-            let outcome = if *again { Outcome::Reinforced } else { Outcome::Saved };
-            let mut result = result(prepared, outcome, *id, format!("this call was made before, on {}", record.at));
-            if let Some(memory) = state.get(*id) {
-                result.kind = Some(memory.kind.as_str().into());
+
+    /// What this call did when it was made before, within its time.
+    fn done(&self, state: &State, now: Timestamp) -> Result<Option<OpRecord>> {
+        let known = state.op_record(&self.key);
+        let known = known.filter(|known| now.millis() - known.at.millis() < OP_KEY_DAYS * DAY_MS);
+        match known {
+            Some(known) if known.hash != self.hash => {
+                let why = format!("`{}` was used for other content", self.key);
+                Err(Error::invalid("op_key", why, "use a new key for a new call"))
             }
-            result
+            known => Ok(known.cloned()),
         }
-        (Err(error), _) => rejected(error),
-        (Ok(_), None) => {
-            rejected(&Error::invalid("memory", "was rejected when this call was made first", "use a new op_key"))
-        }
-    });
-    Ok(Some(RememberAnswer { results: results.collect() }))
+    }
+}
+
+/// The answer for an item that an earlier call with the same key saved.
+fn repeated(state: &State, prepared: &Prepared, id: MemoryId, again: bool) -> Remembered {
+    let outcome = if again { Outcome::Reinforced } else { Outcome::Saved };
+    let mut result = result(prepared, outcome, id, "this call was made before".into());
+    if let Some(memory) = state.get(id) {
+        result.kind = Some(memory.kind.as_str().into());
+    }
+    let superseded = state.said_to_supersede(id);
+    if !superseded.is_empty() && !prepared.supersedes.is_empty() {
+        result.outcome = Outcome::Superseded;
+        result.superseded = superseded.iter().map(ToString::to_string).collect();
+    }
+    result
 }
 
 fn result(prepared: &Prepared, outcome: Outcome, id: MemoryId, why: String) -> Remembered {

@@ -1,11 +1,14 @@
 //! Revise: fields of one memory change; the earlier text stays in its history, its note follows.
 
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::changed_fields;
-use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
+use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, clean_word, time};
+use super::promote::stem;
 use super::{Engine, lenient};
+use crate::clock::DayPart;
 use crate::error::{Error, Result};
 use crate::kinds::{Kind, Level};
 use crate::memory::{GLOBAL_SCOPE, Line, Memory, Op};
@@ -27,13 +30,13 @@ pub struct ReviseRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// All tags from now on.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::some_list")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::some_words")]
     pub tags: Option<Vec<String>>,
     /// All entities from now on.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::some_list")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::some_words")]
     pub entities: Option<Vec<String>>,
     /// All keywords from now on.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::some_list")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::some_words")]
     pub keywords: Option<Vec<String>>,
     /// A project name, or global.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,10 +85,10 @@ impl Engine {
     pub fn revise(&self, request: &ReviseRequest) -> Result<ReviseAnswer> {
         let now = self.clock.now();
         // What a person changed in the note comes first.
-        self.reconcile(now)?;
+        let read = self.read_back_at(now)?;
         let mut report = Report::default();
-        let line = requested(request, &mut report)?;
-        let (answer, change) = self.write(now, |draft| {
+        let line = requested(request, &self.time_zone, &mut report)?;
+        let (mut answer, change) = self.write(now, |draft| {
             let store = draft.store();
             let memory = Self::resolve_existing(&store.state, &request.id)?;
             let line = Line { id: Some(memory.id), ..differences(memory, line) };
@@ -105,19 +108,19 @@ impl Engine {
             let (note_line, change) = self.revise_note(&memory, &line)?;
             Ok((std::iter::once(line).chain(note_line).collect(), (answer, change)))
         })?;
+        let mut notices = read.problems;
         if let Some(change) = change {
-            self.commit(
-                &[change],
-                &format!("Revise: {}", answer.note.as_deref().map_or("", super::promote::stem)),
-                std::slice::from_ref(&answer.id),
-                now,
-            )?;
+            let subject = format!("Revise: {}", stem(&change.path));
+            let (_, notice) = self.commit(&[change], &subject, std::slice::from_ref(&answer.id), now)?;
+            notices.extend(notice);
         }
+        notices.extend(answer.why.take());
+        answer.why = (!notices.is_empty()).then(|| notices.join("; "));
         Ok(answer)
     }
 }
 
-fn requested(request: &ReviseRequest, report: &mut Report) -> Result<Line> {
+fn requested(request: &ReviseRequest, zone: &TimeZone, report: &mut Report) -> Result<Line> {
     let mut line = Line::new(Op::Revise);
     let mut cleared = Vec::new();
     if let Some(text) = &request.text {
@@ -147,16 +150,15 @@ fn requested(request: &ReviseRequest, report: &mut Report) -> Result<Line> {
             }
         }
     }
-    line.scope = request
-        .scope
-        .as_deref()
-        .map(|scope| clean(scope, report))
-        .map(|scope| if scope.is_empty() { GLOBAL_SCOPE.to_owned() } else { scope });
-    for (name, text, field) in [
-        ("happened", &request.happened, &mut line.happened),
-        ("valid_until", &request.valid_until, &mut line.valid_until),
+    if let Some(scope) = &request.scope {
+        let scope = clean_word("scope", scope, report)?;
+        line.scope = Some(if scope.is_empty() { GLOBAL_SCOPE.to_owned() } else { scope });
+    }
+    for (name, text, part, field) in [
+        ("happened", &request.happened, DayPart::Noon, &mut line.happened),
+        ("valid_until", &request.valid_until, DayPart::End, &mut line.valid_until),
     ] {
-        *field = time(name, text.as_deref())?;
+        *field = time(name, text.as_deref(), part, zone)?;
         if text.is_some() && field.is_none() {
             cleared.push(name);
         }

@@ -63,7 +63,9 @@ fn notice(text: &mut String, notice: Option<&String>) {
 pub fn remember(answer: &RememberAnswer) -> String {
     let mut text = String::new();
     for result in &answer.results {
+        let is_tried = result.id.is_none() && result.outcome != Outcome::Rejected;
         let what = match result.outcome {
+            _ if is_tried => "would be saved",
             Outcome::Saved => "saved",
             Outcome::Reinforced => "known already",
             Outcome::Superseded => "saved in place of an older one",
@@ -73,7 +75,8 @@ pub fn remember(answer: &RememberAnswer) -> String {
         if let Some(id) = &result.id {
             line!(text, "{what}: {id} ({})", result.why);
         } else {
-            line!(text, "{what}: {}; {}", result.why, result.error.as_deref().unwrap_or_default());
+            let error = result.error.as_deref().map_or(String::new(), |error| format!("; {error}"));
+            line!(text, "{what}: {}{error}", result.why);
         }
         if let Some(redacted) = &result.redacted {
             line!(text, "  redacted before saving: {}", redacted.rules.join(", "));
@@ -278,11 +281,14 @@ pub fn tidy(answer: &TidyAnswer) -> String {
     for path in &answer.refreshed {
         line!(text, "refreshed: {path}");
     }
-    if let Some(compacted) = answer.compacted.clone() {
-        text.push_str(&compact(&compacted.into()));
+    if let Some(compacted) = &answer.compacted {
+        text.push_str(&compact(compacted));
     }
     for problem in &answer.problems {
         line!(text, "note: {problem}");
+    }
+    if text.is_empty() && answer.commit.is_some() {
+        text.push_str("committed what was left from before\n");
     }
     if text.is_empty() {
         text.push_str("Nothing was due.\n");

@@ -53,12 +53,19 @@ impl Engine {
     /// is missing.
     pub fn init(&self, _request: &InitRequest) -> Result<InitAnswer> {
         let now = self.clock.now();
-        files::create_folder(&self.home)?;
-        let written = self.make_vault(now)?;
+        let written = {
+            let _guard = self.journal.lock()?;
+            self.make_vault(now)?
+        };
         let changes: Vec<Change> =
             written.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }).collect();
         let (commit, notice) = self.commit(&changes, "Begin the vault", &[], now)?;
         Ok(InitAnswer { home: self.home.clone(), vault: self.vault.root().to_owned(), written, commit, notice })
+    }
+
+    /// What names the vault in `state.json`: its id, or its path where it is a person's own.
+    fn vault_key(&self) -> Result<String> {
+        Ok(self.vault.vault_id()?.unwrap_or_else(|| self.vault.root().display().to_string()))
     }
 
     fn home_state(&self) -> Result<HomeState> {
@@ -68,18 +75,18 @@ impl Engine {
 
     /// The branch of our last commit in this vault: on another one nothing is committed.
     pub(super) fn own_branch(&self) -> Result<Option<String>> {
-        let Some(id) = self.vault.vault_id()? else { return Ok(None) };
-        Ok(self.home_state()?.vaults.remove(&id).map(|vault| vault.branch))
+        let key = self.vault_key()?;
+        Ok(self.home_state()?.vaults.remove(&key).map(|vault| vault.branch))
     }
 
     pub(super) fn remember_branch(&self, branch: &str) -> Result<()> {
-        let Some(id) = self.vault.vault_id()? else { return Ok(()) };
+        let key = self.vault_key()?;
         let mut state = self.home_state()?;
         let vault = VaultState { path: self.vault.root().to_owned(), branch: branch.to_owned() };
-        if state.vaults.get(&id).is_some_and(|known| known.branch == vault.branch && known.path == vault.path) {
+        if state.vaults.get(&key).is_some_and(|known| known.branch == vault.branch && known.path == vault.path) {
             return Ok(());
         }
-        state.vaults.insert(id, vault);
+        state.vaults.insert(key, vault);
         let text = serde_json::to_string_pretty(&state).unwrap_or_default();
         files::create_folder(&self.home)?;
         files::write_atomic(&self.home.join("state.json"), text.as_bytes())

@@ -149,12 +149,19 @@ impl Store {
             }
             return;
         };
+        // Scope, speaker and day of happening count here, and not in the words.
+        let key = same_key(memory);
+        if let Some(same) = &mut self.same {
+            let ids = same.entry(key).or_default();
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
         let hash = analysis_hash(memory);
         if slot.is_some_and(|slot| self.places[slot as usize].hash == hash) {
             return;
         }
         let terms = document_terms(memory);
-        let same_key = self.same.is_some().then(|| same_key(memory));
         if let Some(slot) = slot {
             self.drop_slot(id, slot);
         }
@@ -163,9 +170,6 @@ impl Store {
         self.slots.insert(id, slot);
         self.lengths.set(slot, terms.len() as u32);
         self.tail.add(slot, &terms);
-        if let (Some(same), Some(key)) = (&mut self.same, same_key) {
-            same.entry(key).or_default().push(id);
-        }
     }
 
     fn drop_slot(&mut self, id: MemoryId, slot: Slot) {
@@ -177,7 +181,7 @@ impl Store {
         }
     }
 
-    /// Memories that may be the same as one with this key (a hash: compare before you trust it).
+    /// Memories that had this key at some time: compare before you trust it.
     pub(super) fn same_as(&mut self, key: u64) -> Vec<MemoryId> {
         let same = self.same.get_or_insert_with(|| {
             let mut same: HashMap<u64, Vec<MemoryId>> = HashMap::new();

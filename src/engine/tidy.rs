@@ -11,8 +11,8 @@ use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::content_hash;
 use crate::journal::Compaction;
-use crate::memory::{By, Line, Op};
-use crate::note::{Value, frontmatter};
+use crate::memory::{By, Line, Memory, Op};
+use crate::note::{Note, Value, frontmatter};
 
 /// Compaction is due when more lines than this would go, and they are half of the file.
 const COMPACT_FROM_LINES: usize = 1000;
@@ -42,8 +42,7 @@ pub struct TidyAnswer {
     pub faded: u64,
     /// Compaction, where it was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<CompactAnswer>")]
-    pub compacted: Option<Compaction>,
+    pub compacted: Option<CompactAnswer>,
     /// The git commit of what changed besides promotions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
@@ -102,6 +101,11 @@ impl Engine {
             answer.edited = read.edited;
             answer.commit = read.commit;
             answer.problems = read.problems;
+            for finding in self.vault_findings()? {
+                if !answer.problems.contains(&finding) {
+                    answer.problems.push(finding);
+                }
+            }
         }
         let is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
         if self.config.promotion != PromotionMode::Off {
@@ -122,9 +126,11 @@ impl Engine {
         let forecast = self.compact_now(true, now)?;
         let gone = forecast.lines_before.saturating_sub(forecast.lines_after);
         if gone > COMPACT_FROM_LINES && gone * 2 > forecast.lines_before {
-            answer.compacted = Some(if is_dry { forecast } else { self.compact_now(false, now)? });
+            let compacted = if is_dry { forecast } else { self.compact_now(false, now)? };
+            answer.compacted = Some(compacted.into());
         }
         if !is_dry {
+            self.refresh_at(now)?;
             self.fold_index();
         }
         Ok(answer)
@@ -138,7 +144,7 @@ impl Engine {
         Ok(self.read_back_at(self.clock.now())?.problems)
     }
 
-    fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
+    pub(super) fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
         let reconciled = self.reconcile(now)?;
         let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
         let mut read = ReadBack { edited: paths.collect(), problems: reconciled.problems, ..ReadBack::default() };
@@ -183,42 +189,39 @@ impl Engine {
 
     /// Notes whose use numbers are behind the journal.
     fn stale_notes(&self, now: Timestamp) -> Vec<StaleNote> {
-        let store = self.store();
-        let mut stale: Vec<StaleNote> = store
-            .state
-            .memories()
-            .filter_map(|memory| {
-                let note = memory.note.as_ref().filter(|note| !note.is_gone)?;
-                let trace = memory.trace(&self.config);
-                let text = self.vault.read(&note.path).ok()?;
-                if content_hash(text.as_bytes()) != note.hash {
-                    return None;
-                }
-                let keys = [
-                    ("status", Value::from(memory.status(&self.config, now).as_str())),
-                    ("last_used", Value::from(self.date(trace.last_used()))),
-                    ("uses", Value::from(trace.uses())),
-                    ("strength", super::promote::number(super::remember::round(trace.strength))),
-                ];
-                let new = keys
-                    .iter()
-                    .try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value))
-                    .ok()?;
-                (new != text).then(|| StaleNote {
-                    path: note.path.clone(),
-                    hash: note.hash.clone(),
-                    line: Line {
-                        hash: Some(content_hash(new.as_bytes())),
-                        by: Some(By::Ebbmark),
-                        wrote: Some(self.wrote(memory)),
-                        ..Line::about(Op::Note, memory.id)
-                    },
-                    text: new,
-                })
-            })
-            .collect();
+        let promoted: Vec<Memory> =
+            self.store().state.memories().filter(|memory| memory.is_promoted()).cloned().collect();
+        let mut stale: Vec<StaleNote> = promoted.iter().filter_map(|memory| self.stale_note(memory, now)).collect();
         stale.sort_by(|a, b| a.path.cmp(&b.path));
         stale
+    }
+
+    fn stale_note(&self, memory: &Memory, now: Timestamp) -> Option<StaleNote> {
+        let note = memory.note.as_ref()?;
+        let trace = memory.trace(&self.config);
+        let text = self.vault.read(&note.path).ok()?;
+        // What a person changed meanwhile, or took the id from, is left alone.
+        if content_hash(text.as_bytes()) != note.hash || Note::parse(&text).id() != Some(memory.id) {
+            return None;
+        }
+        let keys = [
+            ("status", Value::from(memory.status(&self.config, now).as_str())),
+            ("last_used", Value::from(self.date(trace.last_used()))),
+            ("uses", Value::from(trace.uses())),
+            ("strength", super::promote::number(super::remember::round(trace.strength))),
+        ];
+        let new = keys.iter().try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value)).ok()?;
+        (new != text).then(|| StaleNote {
+            path: note.path.clone(),
+            hash: note.hash.clone(),
+            line: Line {
+                hash: Some(content_hash(new.as_bytes())),
+                by: Some(By::Ebbmark),
+                wrote: Some(self.wrote_in(&Note::parse(&new), memory)),
+                ..Line::about(Op::Note, memory.id)
+            },
+            text: new,
+        })
     }
 
     fn refresh_notes(
@@ -274,10 +277,10 @@ impl Engine {
 
 /// What reading the vault back brought.
 #[derive(Default)]
-struct ReadBack {
+pub(super) struct ReadBack {
     edited: Vec<String>,
     commit: Option<String>,
-    problems: Vec<String>,
+    pub(super) problems: Vec<String>,
 }
 
 /// A note whose numbers are behind, and its text with the new ones.

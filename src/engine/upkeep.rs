@@ -3,7 +3,7 @@
 use super::{Engine, TidyRequest};
 use crate::clock::{HOUR_MS, Timestamp};
 use crate::error::Result;
-use crate::index::{Folded, Index};
+use crate::index::Index;
 use crate::words;
 
 /// Memories without a document that make folding worth it at once.
@@ -35,7 +35,11 @@ impl Engine {
         let now = self.clock.now();
         let next = now.plus_millis(STEP_MS);
         let mut outcome = self.flush_uses();
-        let since = |last: Option<Timestamp>| last.map_or(i64::MAX, |last| now.millis() - last.millis());
+        // A clock that was set back makes everything due.
+        let since = |last: Option<Timestamp>| match last.map(|last| now.millis() - last.millis()) {
+            Some(passed) if passed >= 0 => passed,
+            _ => i64::MAX,
+        };
         let waiting = self.store().without_document();
         let is_small_due = waiting > 0 && since(upkeep.folded.or(Some(now))) >= FOLD_SMALL_AFTER_MS;
         if waiting >= FOLD_FROM || is_small_due {
@@ -78,10 +82,9 @@ impl Engine {
             };
             // The store is held for one document at a time: requests go on meanwhile.
             let documents = missing.into_iter().filter_map(|id| self.store().document(id));
-            match index.fold_in(documents, &gone)? {
-                // Another process is at it; its commit will be seen like this one's.
-                Folded::Done | Folded::Busy => Ok(Some(index)),
-            }
+            // Where another process is at it, its commit will be seen like this one's.
+            index.fold_in(documents, &gone)?;
+            Ok(Some(index))
         })();
         match folded {
             Ok(index) => {
@@ -89,8 +92,9 @@ impl Engine {
                 state.was_opened = true;
                 state.trouble = None;
                 if let Some(index) = state.index.as_mut() {
+                    let reloaded = index.reload();
                     let mut store = self.store.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    if let Err(error) = index.reload().and_then(|()| store.rejoin(index)) {
+                    if let Err(error) = reloaded.and_then(|()| store.rejoin(index)) {
                         state.trouble = Some(error.to_string());
                         store.leave_index();
                     }

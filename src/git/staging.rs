@@ -23,7 +23,7 @@ use git2::{Index, Oid, Repository};
 
 use super::failed;
 use crate::error::{Error, Result};
-use crate::files::{self, Lock};
+use crate::files::{self, Lock, Patience};
 
 /// First line of an `index.lock` that Ebbmark made.
 const MARK: &str = "ebbmark\n";
@@ -56,7 +56,7 @@ impl Staging {
     /// [`Error::Busy`] with the file in the way while another program holds it; [`Error::Io`].
     pub(super) fn hold(repository: &Repository) -> Result<Staging> {
         let git_dir = repository.path().to_owned();
-        let turn = Lock::acquire(&git_dir.join("ebbmark.lock"), TURN_WAIT)?;
+        let turn = Lock::acquire(&git_dir.join("ebbmark.lock"), &Patience::new(TURN_WAIT))?;
         finish_interrupted(repository)?;
         let lock = lock_path(&git_dir);
         let mut pauses = PAUSES.iter();
@@ -143,7 +143,7 @@ pub(super) fn recover(repository: &Repository) -> Result<bool> {
     if !lock_path(repository.path()).exists() {
         return Ok(false);
     }
-    let _turn = Lock::acquire(&repository.path().join("ebbmark.lock"), TURN_WAIT)?;
+    let _turn = Lock::acquire(&repository.path().join("ebbmark.lock"), &Patience::new(TURN_WAIT))?;
     finish_interrupted(repository)
 }
 

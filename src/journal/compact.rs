@@ -12,13 +12,13 @@ use super::codec::{self, Read};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
-use crate::memory::{By, Line, Op};
+use crate::memory::{By, Line, OP_KEY_DAYS, Op};
 use crate::redact::redact_json;
 
 /// Hours of use that are kept one by one; older ones become a number.
 const KEPT_HOURS: usize = 512;
-/// Days for which the key of an idempotent call is kept.
-pub const OP_KEY_DAYS: i64 = 30;
+/// Tombstones in one line: together far below the longest line that is read.
+const TOMBSTONES_A_LINE: usize = 50_000;
 
 /// The fields of content, each won by the last line that says it.
 const CONTENT: [&str; 13] = [
@@ -38,7 +38,7 @@ const CONTENT: [&str; 13] = [
 ];
 
 /// What compaction would do, or did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compaction {
     /// Lines before.
     pub lines_before: usize,
@@ -63,6 +63,8 @@ pub(super) struct Plan {
     pub(super) bad: Vec<Vec<u8>>,
     /// Memories whose lines are gone.
     pub(super) gone: Vec<MemoryId>,
+    /// Greatest line number of the old file.
+    pub(super) greatest_number: u64,
     pub(super) report: Compaction,
 }
 
@@ -73,12 +75,16 @@ impl Plan {
     }
 }
 
-/// The line of packed tombstones, or nothing where there are none.
-pub(super) fn packed(ids: BTreeMap<MemoryId, i64>, number: u64, now: Timestamp) -> Result<Vec<u8>> {
-    if ids.is_empty() {
-        return Ok(Vec::new());
+/// The lines of packed tombstones, numbered from `number` on; nothing where there are none.
+pub(super) fn packed(ids: BTreeMap<MemoryId, i64>, mut number: u64, now: Timestamp) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let ids: Vec<(MemoryId, i64)> = ids.into_iter().collect();
+    for ids in ids.chunks(TOMBSTONES_A_LINE) {
+        let ids = ids.iter().copied().collect();
+        bytes.extend_from_slice(&codec::render(&Line { n: Some(number), at: now, ids, ..Line::new(Op::Forgotten) })?);
+        number += 1;
     }
-    codec::render(&Line { n: Some(number), at: now, ids, ..Line::new(Op::Forgotten) })
+    Ok(bytes)
 }
 
 struct Entry<'a> {
@@ -138,7 +144,12 @@ pub(super) fn plan(file: &[u8], now: Timestamp, forgotten: impl Fn(MemoryId) -> 
     let mut tombstones = BTreeMap::new();
     let mut gone = Vec::new();
     for (id, indexes) in &by_memory {
-        if let Some(order) = forgotten(*id) {
+        // The caller may not have folded the newest line of this file yet: a restore in it counts.
+        let is_back = |order: i64| {
+            let mut lines = indexes.iter().map(|index| &entries[*index]);
+            lines.any(|entry| entry.says_alive() && entry.read.line.order() > order)
+        };
+        if let Some(order) = forgotten(*id).filter(|order| !is_back(*order)) {
             tombstones.insert(*id, order);
             gone.push(*id);
             keep_edges(&entries, indexes, &mut kept)?;
@@ -162,7 +173,8 @@ pub(super) fn plan(file: &[u8], now: Timestamp, forgotten: impl Fn(MemoryId) -> 
         forgotten: gone.len(),
         quarantined: bad.len(),
     };
-    Ok(Plan { bytes, tombstones, bad, gone, report })
+    let greatest_number = entries.iter().filter_map(|entry| entry.read.line.n).max().unwrap_or(0);
+    Ok(Plan { bytes, tombstones, bad, gone, greatest_number, report })
 }
 
 /// Of a memory that goes, only what it was said to supersede stays: ids, no content.
@@ -190,7 +202,7 @@ fn keep_edges(entries: &[Entry<'_>], indexes: &[usize], kept: &mut [Option<Vec<u
 fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, i64>, kept: &mut [Option<Vec<u8>>]) {
     let mut newest_relation: HashMap<(&str, &str, &str), usize> = HashMap::new();
     let mut newest_publish: Option<usize> = None;
-    let mut packed_lines = Vec::new();
+    let (mut packed_lines, mut known) = (Vec::new(), BTreeMap::new());
     for (index, entry) in entries.iter().enumerate() {
         let line = &entry.read.line;
         match line.op {
@@ -207,18 +219,20 @@ fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, i64>
             Op::Forgotten => {
                 packed_lines.push(index);
                 for (id, order) in &line.ids {
-                    let known = tombstones.entry(*id).or_insert(*order);
-                    *known = (*known).max(*order);
+                    for tombstones in [&mut known, &mut *tombstones] {
+                        let greatest = tombstones.entry(*id).or_insert(*order);
+                        *greatest = (*greatest).max(*order);
+                    }
                 }
             }
             Op::Journal | Op::Unknown => kept[index] = Some(whole(entry.bytes)),
             _ => {}
         }
     }
-    if let [only] = packed_lines[..]
-        && entries[only].read.line.ids == *tombstones
-    {
-        kept[only] = Some(whole(entries[only].bytes));
+    if *tombstones == known && packed_lines.len() == known.len().div_ceil(TOMBSTONES_A_LINE) {
+        for index in packed_lines {
+            kept[index] = Some(whole(entries[index].bytes));
+        }
         tombstones.clear();
     }
     for index in newest_relation.into_values().chain(newest_publish) {
@@ -238,7 +252,8 @@ fn whole(bytes: &[u8]) -> Vec<u8> {
 
 /// The fields of content that a line says.
 fn said(line: &Line) -> impl Iterator<Item = &'static str> + '_ {
-    CONTENT.into_iter().filter(|field| {
+    let has_content = matches!(line.op, Op::Remember | Op::Restore | Op::Revise | Op::Note);
+    CONTENT.into_iter().filter(move |field| {
         let is_set = match *field {
             "text" => line.text.is_some(),
             "title" => line.title.is_some(),
@@ -254,7 +269,7 @@ fn said(line: &Line) -> impl Iterator<Item = &'static str> + '_ {
             "pinned" => line.pinned.is_some(),
             _ => line.trusted.is_some(),
         };
-        is_set || line.clear.iter().any(|cleared| cleared == field)
+        has_content && (is_set || line.clear.iter().any(|cleared| cleared == field))
     })
 }
 
@@ -293,7 +308,8 @@ impl<'a> Winners<'a> {
             }
             match line.op {
                 Op::Forget | Op::Purge => raise(&mut winners.forget),
-                Op::Remember => {
+                Op::Restore if line.created.is_none() => {}
+                Op::Remember | Op::Restore => {
                     let told = |index: usize| {
                         let line = &entries[index].read.line;
                         (line.created.unwrap_or(line.at), entries[index].age())
@@ -330,14 +346,14 @@ fn filter_memory(entries: &[Entry<'_>], indexes: &[usize], now: Timestamp, kept:
     for &index in indexes {
         let entry = &entries[index];
         let line = &entry.read.line;
-        if line.op == Op::Use {
+        let has_key = line.op_key.is_some() && now.millis() - line.at.millis() < OP_KEY_DAYS * DAY_MS;
+        if line.op == Op::Use && !has_key {
             uses.push(index);
             continue;
         }
         let is_one = |slot: Option<usize>| slot == Some(index);
         let lost: Vec<&str> = said(line).filter(|field| winners.fields[&(entry.fills(), *field)] != index).collect();
         let has_field = said(line).count() > lost.len();
-        let has_key = line.op_key.is_some() && now.millis() - line.at.millis() < OP_KEY_DAYS * DAY_MS;
         let stays = has_field
             || has_key
             || is_one(winners.alive)

@@ -11,14 +11,14 @@ mod tail;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-pub use compact::{Compaction, OP_KEY_DAYS};
+pub use compact::Compaction;
 pub use tail::{BadLine, Change, Told};
 
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
-use crate::files::{self, Appender, LOCK_WAIT, Lock};
+use crate::files::{self, Appender, LOCK_WAIT, Lock, Patience};
 use crate::id::{MemoryId, Randomness, content_hash};
 use crate::memory::{Line, Op};
 use crate::redact;
@@ -84,6 +84,11 @@ impl Journal {
         self.tails().bad_lines()
     }
 
+    /// Files that could not be read at the last reading, and why.
+    pub fn unreadable_files(&self) -> Vec<String> {
+        self.tails().unreadable()
+    }
+
     /// Lines whose time is more than a day ahead of the clock.
     pub fn lines_from_the_future(&self) -> u64 {
         self.tails().future_lines()
@@ -131,11 +136,33 @@ impl Journal {
     /// # Errors
     /// [`Error::Busy`] with the holder; [`Error::Io`] where the home cannot be made or has no locks.
     pub fn lock(&self) -> Result<Guard<'_>> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let patience = Patience::new(LOCK_WAIT);
+        let mut writer = loop {
+            match self.writer.try_lock() {
+                Ok(writer) => break writer,
+                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) if patience.pause() => {}
+                Err(TryLockError::WouldBlock) => {
+                    let holder = "another call of this process".into();
+                    return Err(Error::Busy { path: self.home.join("lock"), holder });
+                }
+            }
+        };
         files::create_folder(&self.home)?;
-        let lock = Lock::acquire(&self.home.join("lock"), LOCK_WAIT)?;
+        let lock = Lock::acquire(&self.home.join("lock"), &patience)?;
         let replica = self.claim_replica(&mut writer)?;
-        Ok(Guard { journal: self, writer, _lock: lock, replica })
+        Ok(Guard { _lock: lock, journal: self, writer, replica })
+    }
+
+    /// Looks whether this process could write. An absent home is fine: it is made at the first write.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the lock cannot be taken for other reasons than that someone else has it.
+    pub fn check_writable(&self) -> Result<()> {
+        if !self.home.exists() {
+            return Ok(());
+        }
+        Lock::try_acquire(&self.home.join("lock")).map(drop)
     }
 
     /// As [`Journal::lock`], but answers `None` at once where someone else is writing.
@@ -147,7 +174,7 @@ impl Journal {
         files::create_folder(&self.home)?;
         let Some(lock) = Lock::try_acquire(&self.home.join("lock"))? else { return Ok(None) };
         let replica = self.claim_replica(&mut writer)?;
-        Ok(Some(Guard { journal: self, writer, _lock: lock, replica }))
+        Ok(Some(Guard { _lock: lock, journal: self, writer, replica }))
     }
 
     /// The replica id, made and written down at the first write of this machine to this home.
@@ -198,14 +225,16 @@ impl Journal {
         let Some(file) = files::read_if_there(&path)? else { return Ok(Compaction::default()) };
         let whole = file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let (file, _) = file.split_at(whole);
-        let plan = compact::plan(file, now, forgotten)?;
+        // After a jump of the clock nothing that could still be restored goes for good.
+        let is_clock_steady = now.millis().saturating_sub(self.tails().order()) <= DAY_MS;
+        let plan = compact::plan(file, now, |id| forgotten(id).filter(|_| is_clock_steady))?;
         if dry_run || !plan.changes(file) {
             return Ok(plan.report);
         }
         let guard = self.lock()?;
         let current = files::read(&path)?;
         let Some(appended) = current.strip_prefix(file) else { return Err(Error::Changed { path }) };
-        let mut next_number = self.tails().greatest_number(&replica) + 1;
+        let mut next_number = self.tails().greatest_number(&replica).max(plan.greatest_number) + 1;
         for read in appended.split(|byte| *byte == b'\n').filter_map(|line| codec::parse(line.trim_ascii()).ok()) {
             next_number = next_number.max(read.line.n.unwrap_or(0) + 1);
             if read.line.id.is_some_and(|id| plan.gone.binary_search(&id).is_ok()) {
@@ -216,6 +245,7 @@ impl Journal {
         let mut bytes = plan.bytes;
         bytes.extend_from_slice(&compact::packed(plan.tombstones, next_number, now)?);
         bytes.extend_from_slice(appended);
+        files::remove_leftovers(&path);
         files::write_atomic(&path, &bytes)?;
         drop(guard);
         Ok(plan.report)
@@ -289,11 +319,13 @@ impl Reading<'_> {
         self.0.look()
     }
 
-    /// Reads on from where the last reading ended, complete lines only.
+    /// Reads on from where the last reading ended, complete lines only. `false` where a file was replaced meanwhile:
+    /// then the lines count for nothing and [`Reading::read_all`] is due.
     ///
     /// # Errors
-    /// [`Error::Io`] when a file cannot be read. Bad lines are no error: see [`Journal::bad_lines`].
-    pub fn read(&mut self, now: Timestamp, fold: impl FnMut(Told)) -> Result<()> {
+    /// [`Error::Io`] when the folder cannot be listed. A file that cannot be read and bad lines are no error: see
+    /// [`Journal::unreadable_files`] and [`Journal::bad_lines`].
+    pub fn read(&mut self, now: Timestamp, fold: impl FnMut(Told)) -> Result<bool> {
         self.0.read(now, fold)
     }
 
@@ -303,16 +335,17 @@ impl Reading<'_> {
     /// As [`Reading::read`].
     pub fn read_all(&mut self, now: Timestamp, fold: impl FnMut(Told)) -> Result<()> {
         self.0.restart();
-        self.0.read(now, fold)
+        self.0.read(now, fold).map(drop)
     }
 }
 
 /// The right to write, until dropped.
 #[derive(Debug)]
 pub struct Guard<'a> {
+    // Released before this process's next thread gets its turn.
+    _lock: Lock,
     journal: &'a Journal,
     writer: MutexGuard<'a, Writer>,
-    _lock: Lock,
     replica: String,
 }
 
@@ -352,7 +385,15 @@ impl Guard<'_> {
         let mut bytes = Vec::new();
         for line in &mut lines {
             stamper.stamp(line, now, line.id.and_then(&newest_order));
-            bytes.extend_from_slice(&codec::render(line)?);
+            let rendered = codec::render(line)?;
+            if rendered.len() > codec::MAX_LINE {
+                return Err(Error::invalid(
+                    "journal line",
+                    format!("{} bytes are more than a line may have", rendered.len()),
+                    "shorten what is to be saved; nothing was written",
+                ));
+            }
+            bytes.extend_from_slice(&rendered);
         }
         let appender = match self.writer.appender.take() {
             Some(appender) if appender.is_current() => appender,

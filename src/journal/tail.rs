@@ -24,6 +24,8 @@ pub struct BadLine {
     pub offset: u64,
     /// What is wrong with it.
     pub why: &'static str,
+    /// Whether a newer Ebbmark wrote it.
+    pub is_newer: bool,
 }
 
 /// A line as read, and whose it is.
@@ -72,11 +74,20 @@ pub(super) struct Tails {
     has_read: bool,
     /// Lines read whose stamp is more than a day ahead.
     future_lines: u64,
+    /// Files that could not be read at the last reading, and why.
+    unreadable: Vec<String>,
 }
 
 impl Tails {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Tails { folder, files: BTreeMap::new(), order: i64::MIN, has_read: false, future_lines: 0 }
+        Tails {
+            folder,
+            files: BTreeMap::new(),
+            order: i64::MIN,
+            has_read: false,
+            future_lines: 0,
+            unreadable: Vec::new(),
+        }
     }
 
     fn journals(&self) -> Result<Vec<PathBuf>> {
@@ -89,7 +100,8 @@ impl Tails {
         for entry in entries {
             let path = entry.map_err(Error::io("list", &self.folder))?.path();
             let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            if !is_hidden && path.extension().is_some_and(|extension| extension == "jsonl") {
+            let is_journal = !is_hidden && path.extension().is_some_and(|extension| extension == "jsonl");
+            if is_journal && !path.is_dir() {
                 paths.push(path);
             }
         }
@@ -111,9 +123,14 @@ impl Tails {
                 change = Change::Added;
                 continue;
             };
-            let mut file = File::open(&path).map_err(Error::io("open", &path))?;
-            let length = file.metadata().map_err(Error::io("read", &path))?.len();
-            if length < tail.offset || !tail.is_marked(&mut file).map_err(Error::io("read", &path))? {
+            // A file that cannot be read now costs only itself; one that vanished means that all is read again.
+            let mut file = match File::open(&path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == ErrorKind::NotFound && tail.offset > 0 => return Ok(Change::Replaced),
+                Err(_) => continue,
+            };
+            let Ok(length) = file.metadata().map(|facts| facts.len()) else { continue };
+            if length < tail.offset || !tail.is_marked(&mut file).unwrap_or(true) {
                 return Ok(Change::Replaced);
             }
             if length > tail.offset {
@@ -128,8 +145,11 @@ impl Tails {
         *self = Tails::new(std::mem::take(&mut self.folder));
     }
 
-    /// Reads what is new and hands each line to `fold`.
-    pub(super) fn read(&mut self, now: Timestamp, mut fold: impl FnMut(Told)) -> Result<()> {
+    /// Reads what is new and hands each line to `fold`. `false` where a file was replaced meanwhile: then everything
+    /// must be read again.
+    pub(super) fn read(&mut self, now: Timestamp, mut fold: impl FnMut(Told)) -> Result<bool> {
+        self.unreadable.clear();
+        let mut is_same = true;
         for path in self.journals()? {
             let mut tail = self.files.remove(&path).unwrap_or_default();
             let read = tail.read(&path, |told| {
@@ -142,10 +162,18 @@ impl Tails {
                 fold(told);
             });
             self.files.insert(path, tail);
-            read?;
+            match read {
+                Ok(still) => is_same &= still,
+                Err(error) => self.unreadable.push(error.to_string()),
+            }
         }
         self.has_read = true;
-        Ok(())
+        Ok(is_same)
+    }
+
+    /// Files that could not be read at the last reading, and why.
+    pub(super) fn unreadable(&self) -> Vec<String> {
+        self.unreadable.clone()
     }
 
     /// Greatest order read so far that is not more than a day ahead.
@@ -191,8 +219,11 @@ impl FileTail {
         }
     }
 
-    fn read(&mut self, path: &Path, mut fold: impl FnMut(Told)) -> Result<()> {
+    fn read(&mut self, path: &Path, mut fold: impl FnMut(Told)) -> Result<bool> {
         let mut file = File::open(path).map_err(Error::io("open", path))?;
+        if !self.is_marked(&mut file).map_err(Error::io("read", path))? {
+            return Ok(false);
+        }
         file.seek(SeekFrom::Start(self.offset)).map_err(Error::io("read", path))?;
         if self.replica.is_empty() {
             self.replica = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -201,7 +232,7 @@ impl FileTail {
         let mut chunk = vec![0; CHUNK];
         loop {
             let count = match file.read(&mut chunk) {
-                Ok(0) => return Ok(()),
+                Ok(0) => return Ok(true),
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Error::io("read", path)(error)),
@@ -245,6 +276,7 @@ impl FileTail {
     }
 
     fn note_fault(&mut self, path: &Path, line: u64, offset: u64, fault: Fault) {
-        self.bad.push(BadLine { path: path.to_owned(), line, offset, why: fault.as_str() });
+        let is_newer = fault == Fault::Newer;
+        self.bad.push(BadLine { path: path.to_owned(), line, offset, why: fault.as_str(), is_newer });
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::line::{By, Line, Op};
 use super::{Memory, NoteRef, Superseded, Uses};
-use crate::clock::Timestamp;
+use crate::clock::{DAY_MS, Timestamp};
 use crate::id::MemoryId;
 use crate::kinds::{Kind, Level};
 
@@ -43,6 +43,8 @@ fn replica_number(replica: &str) -> u32 {
     crc32c::crc32c(replica.as_bytes())
 }
 
+/// Days for which the key of an idempotent call holds.
+pub const OP_KEY_DAYS: i64 = 30;
 /// The relation by which one memory takes another's place.
 pub const SUPERSEDES: &str = "supersedes";
 
@@ -344,10 +346,19 @@ struct EdgeRecord {
 pub struct OpRecord {
     /// When.
     pub at: Timestamp,
+    /// Greatest clock of its lines.
+    clock: Clock,
     /// Hash of the call's content.
     pub hash: String,
     /// Item of the call → memory, and whether it was already known.
-    pub items: BTreeMap<u32, (MemoryId, bool)>,
+    items: BTreeMap<u32, (Clock, MemoryId, bool)>,
+}
+
+impl OpRecord {
+    /// The memory that an item of the call became, and whether it was known before.
+    pub fn item(&self, item: u32) -> Option<(MemoryId, bool)> {
+        self.items.get(&item).map(|(_, id, again)| (*id, *again))
+    }
 }
 
 /// All memories, and what else the journal's lines add up to.
@@ -378,7 +389,7 @@ impl State {
                 let record = self.record(id);
                 record.forgotten = record.forgotten.max(Some(order));
                 record.newest = record.newest.max(order);
-                record.forgotten_at.get_or_insert(at);
+                record.forgotten_at = record.forgotten_at.max(Some(at));
                 self.edges_changed |= self.in_edges.contains(&id);
             }
             return None;
@@ -391,20 +402,16 @@ impl State {
         }
         let id = line.id?;
         let short_replica = replica_number(replica);
-        if let (Some(key), Some(hash)) = (&line.op_key, &line.op_hash) {
-            let record = self.op_keys.entry(key.clone()).or_insert_with(|| OpRecord {
-                at,
-                hash: hash.clone(),
-                items: BTreeMap::new(),
-            });
-            record.items.entry(line.op_item.unwrap_or(0)).or_insert((id, line.again));
+        if let (Some(key), Some(hash)) = (line.op_key.take(), line.op_hash.take()) {
+            self.note_op(key, &hash, line.op_item.unwrap_or(0), (id, line.again), at, clock);
         }
         for older in std::mem::take(&mut line.supersedes) {
             let edge = Edge { from: id.to_string(), to: older.to_string(), relation: SUPERSEDES.into() };
             self.set_edge(edge, Clock { class: 1, ..clock }, at, None, true);
         }
-        self.edges_changed |= self.in_edges.contains(&id);
+        let is_in_edge = self.in_edges.contains(&id);
         let record = self.record(id);
+        let existed = record.exists();
         record.newest = record.newest.max(order);
         match line.op {
             Op::Remember => {
@@ -455,7 +462,29 @@ impl State {
             }
             _ => {}
         }
+        // A memory that comes or goes changes what is superseded; anything else does not.
+        let is_flipped = record.exists() != existed;
+        self.edges_changed |= is_in_edge && is_flipped;
         Some(id)
+    }
+
+    /// A key that is used again after its time, or for other content on another machine, belongs to the newer call.
+    fn note_op(&mut self, key: String, hash: &str, item: u32, done: (MemoryId, bool), at: Timestamp, clock: Clock) {
+        let new = || OpRecord { at, clock, hash: hash.to_owned(), items: BTreeMap::new() };
+        let record = self.op_keys.entry(key).or_insert_with(new);
+        let is_other_call = record.hash != hash || (record.at.millis() - at.millis()).abs() >= OP_KEY_DAYS * DAY_MS;
+        if is_other_call {
+            if clock < record.clock {
+                return;
+            }
+            *record = new();
+        }
+        record.clock = record.clock.max(clock);
+        record.at = record.at.min(at);
+        let known = record.items.entry(item).or_insert((clock, done.0, done.1));
+        if clock < known.0 {
+            *known = (clock, done.0, done.1);
+        }
     }
 
     fn record(&mut self, id: MemoryId) -> &mut Record {
@@ -481,7 +510,7 @@ impl State {
     }
 
     /// Works out which memories are superseded, after lines were applied. Edges count in order; one that would close
-    /// a circle is void, and a forgotten memory supersedes nothing. Returns the memories whose standing changed.
+    /// a circle is void. A forgotten memory supersedes nothing, but what superseded it does. Returns the memories whose standing changed.
     pub fn settle(&mut self) -> Vec<MemoryId> {
         if !std::mem::take(&mut self.edges_changed) {
             return Vec::new();
@@ -511,14 +540,26 @@ impl State {
             };
             if closes {
                 self.circles.push((newer, older));
-            } else if self.records.get(&newer).is_some_and(Record::exists) {
+            } else {
                 newer_of.insert(older, Superseded { by: newer, at });
             }
         }
+        // A superseder that was forgotten hides nothing by itself; one that took its own place does.
+        let exists = |id: MemoryId| self.records.get(&id).is_some_and(Record::exists);
+        let standing: HashMap<MemoryId, Superseded> = newer_of
+            .iter()
+            .filter_map(|(older, first)| {
+                let mut by = first.by;
+                while !exists(by) {
+                    by = newer_of.get(&by)?.by;
+                }
+                Some((*older, Superseded { by, at: first.at }))
+            })
+            .collect();
         self.olders.clear();
         let mut changed = Vec::new();
         for id in &self.in_edges {
-            let superseded = newer_of.get(id).copied();
+            let superseded = standing.get(id).copied();
             if let Some(Superseded { by, .. }) = superseded {
                 self.olders.entry(by).or_default().push(*id);
             }

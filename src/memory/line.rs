@@ -11,6 +11,9 @@ use crate::kinds::{Kind, Level};
 /// The format version written into every line.
 pub const FORMAT_VERSION: u32 = 1;
 
+/// Greatest order that counts: the year 9999.
+const LAST_ORDER: i64 = 253_402_300_799_999;
+
 /// What a line says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, Default)]
 #[serde(rename_all = "snake_case")]
@@ -285,7 +288,8 @@ impl Line {
 
     /// The order of the line, milliseconds since 1970.
     pub fn order(&self) -> i64 {
-        self.o.unwrap_or(self.at.millis())
+        // A hand-written order beyond all time would leave no later one.
+        self.o.unwrap_or(self.at.millis()).clamp(-LAST_ORDER, LAST_ORDER)
     }
 }
 

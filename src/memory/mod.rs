@@ -5,7 +5,7 @@ mod line;
 
 use serde::{Deserialize, Serialize};
 
-pub use fold::{Clock, Edge, OpRecord, SUPERSEDES, State};
+pub use fold::{Clock, Edge, OP_KEY_DAYS, OpRecord, SUPERSEDES, State};
 pub use line::{By, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
 
 use crate::clock::{Hour, Timestamp};
@@ -81,17 +81,17 @@ pub struct Uses {
 impl Uses {
     /// Counted uses: a burst within one hour is one.
     pub fn counted(&self) -> u32 {
-        self.hours.len() as u32 + self.older_count()
+        (self.hours.len() as u32).saturating_add(self.older_count())
     }
 
     /// Counted uses that are no longer known by hour.
     pub fn older_count(&self) -> u32 {
-        self.older.iter().map(|(_, count)| *count).sum()
+        self.older.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 
     /// Raw mentions over all machines.
     pub fn mentioned(&self) -> u32 {
-        self.mentions.iter().map(|(_, count)| *count).sum()
+        self.mentions.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 }
 

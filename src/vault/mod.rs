@@ -6,9 +6,9 @@
 mod template;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
+use std::{fmt, fs};
 
 use crate::error::{Error, Result};
 use crate::files;
@@ -59,6 +59,19 @@ pub enum SkipReason {
     NotDownloaded,
 }
 
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SkipReason::ConflictCopy => "a copy that a sync program made in a conflict; it is not read",
+            SkipReason::Symlink => "a link; it is not followed",
+            SkipReason::NotAFile => "has the name of a note and is no file",
+            SkipReason::Name => "has a name that is not Unicode; it is not read",
+            SkipReason::Unreadable => "cannot be read",
+            SkipReason::NotDownloaded => "is in iCloud and not on this machine",
+        })
+    }
+}
+
 /// Something in the folder of memories that is not listed as a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
@@ -88,9 +101,41 @@ impl Vault {
         &self.root
     }
 
-    /// Whether the vault has been laid out.
+    /// Whether there is a vault: laid out by us, or a person's with our folder in it.
     pub fn exists(&self) -> bool {
-        self.root.join(HOME).is_file()
+        self.root.join(MEMORIES).is_dir() || self.vault_id().is_ok_and(|id| id.is_some())
+    }
+
+    /// Whether the folder holds a person's files and no vault of ours: then only our own folder is written in it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the folder is there and cannot be listed.
+    pub fn is_a_persons(&self) -> Result<bool> {
+        if self.vault_id()?.is_some() {
+            return Ok(false);
+        }
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(Error::io("list", &self.root)(error)),
+        };
+        // A crash may have left part of our own layout; an empty repository is nobody's notes.
+        let is_ours = |name: &str| {
+            name == ".git"
+                || template::FOLDERS.contains(&name)
+                || template::FILES
+                    .iter()
+                    .any(|(path, _)| path.split('/').next() == Some(name) && !name.starts_with(".obsidian"))
+        };
+        Ok(entries.flatten().any(|entry| !is_ours(&entry.file_name().to_string_lossy())))
+    }
+
+    /// Makes the folder of memories, nothing else.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn create_memories(&self) -> Result<()> {
+        files::create_folder(&self.contained(MEMORIES)?)
     }
 
     /// Lays out the vault: folders and those files of the template that are not there yet. Files that are there stay
@@ -124,7 +169,7 @@ impl Vault {
     /// # Errors
     /// [`Error::Io`] where the note is there and cannot be read.
     pub fn vault_id(&self) -> Result<Option<String>> {
-        if !self.exists() {
+        if !self.root.join(HOME).is_file() {
             return Ok(None);
         }
         let home = Note::parse(&self.read(HOME)?);
@@ -221,10 +266,7 @@ impl Vault {
     pub fn edit(&self, path: &str, expected_hash: &str, new_text: &str) -> Result<()> {
         refuse_hidden(path)?;
         let file = self.file(path)?;
-        if content_hash(&files::read(&file)?) != expected_hash {
-            return Err(Error::Changed { path: file });
-        }
-        files::write_atomic(&file, new_text.as_bytes())
+        files::replace_if(&file, new_text.as_bytes(), |old| content_hash(old) == expected_hash)
     }
 
     /// Moves a note to the vault's trash, where it keeps its folders and, unless it is taken, its name. Returns its

@@ -72,6 +72,7 @@ fn engine(home: &std::path::Path) -> Engine {
         home: home.join("home"),
         vault: None,
         default_vault: home.join("vault"),
+        user_home: None,
         machine: "test".into(),
         replica: None,
         clock: Clock::Fixed(Timestamp::parse_lenient("2026-11-29").unwrap()),
