@@ -65,7 +65,9 @@ impl Timestamp {
             (Ok(date), DayPart::End) => date.at(23, 59, 59, 999_000_000),
             (Err(_), _) => text.parse().ok()?,
         };
-        Some(Self::from_millis(zone.to_timestamp(civil).ok()?.as_millisecond()))
+        // The last days of the calendar lie beyond what has an instant in every zone.
+        let millis = zone.to_timestamp(civil).map_or(Self::LAST, jiff::Timestamp::as_millisecond);
+        Some(Self::from_millis(millis))
     }
 
     /// Reads RFC 3339, or a plain date (noon UTC of that day, so that it is the same date in most zones).

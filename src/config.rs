@@ -100,7 +100,7 @@ pub struct KindProfile {
 pub struct RecallConfig {
     /// Hits of a reply where the call does not say, 1 to 50.
     pub limit: u32,
-    /// Scopes that are searched where the call names none; empty: all.
+    /// Projects that are searched besides global where the call names none.
     pub scopes: Vec<String>,
 }
 

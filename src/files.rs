@@ -134,12 +134,14 @@ pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl FnOnce(&[u8]) -> 
     Ok(())
 }
 
-/// Removes temporary files that a crash left beside a file. Only while nobody else can be writing it.
-pub fn remove_leftovers(path: &Path) {
-    let Some(name) = path.file_name().map(|name| format!(".{}.", name.to_string_lossy())) else { return };
-    for entry in fs::read_dir(parent(path)).into_iter().flatten().flatten() {
-        let found = entry.file_name().to_string_lossy().into_owned();
-        if found.strip_prefix(&name).is_some_and(|rest| rest.len() == 12 && rest.strip_suffix(".tmp").is_some()) {
+/// Removes temporary files of ours that a crash left in a folder. Only while nobody else can be writing there.
+pub fn remove_leftovers(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // `.NAME.xxxxxxxx.tmp`, as `write_beside` names them.
+        let mark =
+            name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp")).and_then(|name| name.rsplit_once('.'));
+        if mark.is_some_and(|(_, mark)| mark.len() == 8 && mark.bytes().all(|digit| digit.is_ascii_hexdigit())) {
             drop(fs::remove_file(entry.path()));
         }
     }

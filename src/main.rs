@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ebbmark::cli::{self, Environment};
+use ebbmark::cli::{self, Environment, VARIABLES};
 
 #[expect(clippy::disallowed_methods, reason = "only main reads the environment")]
 fn variable(name: &str) -> Option<OsString> {
@@ -13,6 +13,20 @@ fn variable(name: &str) -> Option<OsString> {
 
 fn text(name: &str) -> Option<String> {
     variable(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+#[expect(clippy::disallowed_methods, reason = "only main reads the environment")]
+fn is_empty(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value.is_empty())
+}
+
+/// Variables that begin like ours and are not known: a misspelt one would otherwise pass in silence.
+fn unknown_variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<String> =
+        names.filter(|name| name.starts_with("EBBMARK_") && !VARIABLES.contains(&name.as_str())).collect();
+    unknown.sort();
+    unknown
 }
 
 /// What tells this machine from one that got a copy of its home.
@@ -33,6 +47,8 @@ fn main() -> ExitCode {
         replica: text("EBBMARK_REPLICA"),
         editor: text("VISUAL").or_else(|| text("EDITOR")),
         machine: machine(),
+        empty: VARIABLES.iter().filter(|name| is_empty(name)).map(|name| (*name).to_owned()).collect(),
+        unknown: unknown_variables(),
     };
     cli::run(std::env::args_os(), &environment)
 }

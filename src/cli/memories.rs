@@ -1,4 +1,5 @@
 //! Commands on single memories: twins of the MCP tools.
+#![allow(clippy::doc_markdown, reason = "what clap shows on the terminal is no Markdown")]
 
 use std::io::Read;
 use std::process::{Command as Process, ExitCode};
@@ -29,11 +30,13 @@ pub(super) struct Remember {
     /// With `-`: one JSON object or text a line
     #[arg(long)]
     jsonl: bool,
-    /// preference, fact, decision, correction, skill, feedback, context, event, interest, question, `one_time`, note
+    /// preference, fact, decision, correction, skill, feedback, context, event, interest, question, one_time, note
     #[arg(long)]
     kind: Option<String>,
+    /// A short title
     #[arg(long)]
     title: Option<String>,
+    /// A tag
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Who or what it is about
@@ -48,6 +51,7 @@ pub(super) struct Remember {
     /// When the event took place
     #[arg(long, value_name = "TIME")]
     happened: Option<String>,
+    /// Until when it holds
     #[arg(long, value_name = "TIME")]
     valid_until: Option<String>,
     /// 0 to 2
@@ -56,7 +60,7 @@ pub(super) struct Remember {
     /// 1 to 10
     #[arg(long)]
     importance: Option<f64>,
-    /// `meta_knowledge`, `semi_abstract` or `concrete_trace`
+    /// meta_knowledge, semi_abstract or concrete_trace
     #[arg(long)]
     level: Option<String>,
     /// Never fades
@@ -168,23 +172,28 @@ pub(super) struct Recall {
     /// A project to search besides global
     #[arg(long = "scope", value_name = "PROJECT")]
     scope: Vec<String>,
+    /// Only this kind
     #[arg(long = "kind", value_name = "KIND")]
     kinds: Vec<String>,
+    /// A tag
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
+    /// Only about this
     #[arg(long = "entity", value_name = "NAME")]
     entities: Vec<String>,
-    /// any, `short_term` or `long_term`
+    /// any, short_term or long_term
     #[arg(long)]
     tier: Option<String>,
+    /// Not dated before this
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
+    /// Not dated after this
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
     /// What was believed at that time
     #[arg(long, value_name = "TIME")]
     as_of: Option<String>,
-    /// faded, superseded or `all_scopes`
+    /// faded, superseded or all_scopes
     #[arg(long = "include", value_name = "WHAT")]
     include: Vec<String>,
     /// full or line
@@ -245,28 +254,37 @@ impl Open {
 pub(super) struct Revise {
     /// Id, or a unique prefix of 4 characters or more
     id: String,
+    /// The new text
     #[arg(long)]
     text: Option<String>,
+    /// A short title
     #[arg(long)]
     title: Option<String>,
+    /// The new kind
     #[arg(long)]
     kind: Option<String>,
     /// All tags from now on; an empty one removes them
     #[arg(long = "tag", value_name = "TAG")]
     tags: Option<Vec<String>>,
+    /// All it is about from now on; an empty one removes them
     #[arg(long = "entity", value_name = "NAME")]
     entities: Option<Vec<String>>,
+    /// All keywords from now on; an empty one removes them
     #[arg(long = "keyword", value_name = "WORD")]
     keywords: Option<Vec<String>>,
+    /// A project, or global
     #[arg(long)]
     scope: Option<String>,
+    /// When the event took place
     #[arg(long, value_name = "TIME")]
     happened: Option<String>,
+    /// Until when it holds
     #[arg(long, value_name = "TIME")]
     valid_until: Option<String>,
     /// 0 to 2
     #[arg(long)]
     strength: Option<f64>,
+    /// meta_knowledge, semi_abstract or concrete_trace
     #[arg(long)]
     level: Option<String>,
     /// true: never fades

@@ -18,6 +18,7 @@ use crate::engine::{self, Engine, say};
 use crate::error::{Error, ErrorKind, Result};
 use crate::id::{Randomness, content_hash};
 use crate::mcp;
+use crate::words;
 
 /// What the process was given besides its arguments.
 #[derive(Debug, Clone, Default)]
@@ -38,7 +39,14 @@ pub struct Environment {
     pub editor: Option<String>,
     /// What tells this machine from others.
     pub machine: String,
+    /// Variables of ours that are set to nothing.
+    pub empty: Vec<String>,
+    /// Variables that begin like ours and are not known.
+    pub unknown: Vec<String>,
 }
+
+/// The variables that are read.
+pub const VARIABLES: [&str; 5] = ["EBBMARK_HOME", "EBBMARK_VAULT", "EBBMARK_NOW", "EBBMARK_SEED", "EBBMARK_REPLICA"];
 
 /// Local-first memory for AI agents: memories ebb unless used; what lasts is marked down in an Obsidian vault.
 #[derive(Debug, Parser)]
@@ -204,7 +212,7 @@ impl Door<'_> {
             out(&json);
             out("\n");
         } else {
-            out(&text(answer));
+            out(&text(answer).chars().filter(|c| is_harmless(*c)).collect::<String>());
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -216,6 +224,15 @@ impl Door<'_> {
             Err(error) => note(&format!("the vault was not read: {error}")),
         }
     }
+}
+
+/// Whether a character of a memory may reach the terminal: no escapes, no turning of the text's direction, nothing
+/// hidden but the joiners that scripts and emoji need.
+fn is_harmless(c: char) -> bool {
+    let is_joiner = matches!(c, '\u{200C}' | '\u{200D}' | '\u{FE0F}');
+    let turns = matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}');
+    let is_control = c.is_control() && !matches!(c, '\n' | '\t');
+    is_joiner || !(is_control || turns || words::is_invisible(c))
 }
 
 /// Prints to stdout. A reader that went away is no error of ours.
@@ -241,6 +258,16 @@ fn complain(error: &Error, json: bool) {
 
 /// Turns flags and environment into what the engine is told: flags win.
 fn options(common: &Common, environment: &Environment) -> Result<engine::Options> {
+    if let Some(name) = environment.empty.first() {
+        return Err(Error::invalid(name, "is set to nothing", "give it a value, or unset it"));
+    }
+    for name in &environment.unknown {
+        let nearest = VARIABLES
+            .iter()
+            .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)))
+            .map_or("", |known| known);
+        note(&format!("the variable {name} is not known; did you mean {nearest}?"));
+    }
     let user_home = || {
         environment.user_home.clone().ok_or_else(|| {
             Error::invalid("home", "there is no HOME to put it in", "name the folders with --home and --vault")
@@ -251,7 +278,8 @@ fn options(common: &Common, environment: &Environment) -> Result<engine::Options
         (Ok(rest), Some(user_home)) => user_home.join(rest),
         _ => path,
     };
-    let named = common.home.clone().or_else(|| environment.home.clone()).map(expanded);
+    let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+    let named = common.home.clone().or_else(|| environment.home.clone()).map(expanded).map(absolute);
     let (home, default_vault) = match named {
         Some(home) => {
             let mut vault = home.clone().into_os_string();
@@ -274,7 +302,7 @@ fn options(common: &Common, environment: &Environment) -> Result<engine::Options
     };
     Ok(engine::Options {
         home,
-        vault: common.vault.clone().or_else(|| environment.vault.clone()).map(expanded),
+        vault: common.vault.clone().or_else(|| environment.vault.clone()).map(expanded).map(absolute),
         default_vault,
         user_home: environment.user_home.clone(),
         machine: content_hash(environment.machine.trim().as_bytes()),

@@ -43,7 +43,11 @@ pub(super) fn stats(door: &Door<'_>) -> Result<ExitCode> {
 
 fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> {
     let request = InspectRequest { view: Some(view), limit };
-    door.say(&door.engine.inspect(&request)?, say::inspect)
+    let answer = door.engine.inspect(&request)?;
+    let has_errors =
+        answer.health.as_ref().is_some_and(|health| health.findings.iter().any(|found| found.level == "error"));
+    door.say(&answer, say::inspect)?;
+    Ok(if has_errors { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
 #[derive(Debug, Args)]

@@ -22,7 +22,12 @@ pub struct HistoryEntry {
 
 /// The steps that the lines tell, in their order.
 pub(super) fn history(mut lines: Vec<Told>) -> Vec<HistoryEntry> {
-    lines.sort_by_key(|told| (told.line.order(), told.number));
+    lines.sort_by(|a, b| {
+        let key = |told: &Told| (told.line.order(), told.number, told.crc);
+        key(a).cmp(&key(b)).then_with(|| a.replica.cmp(&b.replica))
+    });
+    // A copied journal tells nothing twice.
+    lines.dedup_by(|a, b| (a.number, a.crc, &a.replica) == (b.number, b.crc, &b.replica));
     lines
         .into_iter()
         .map(|told| HistoryEntry { at: told.line.at, what: what(&told.line), text: told.line.text })

@@ -315,6 +315,14 @@ impl Engine {
             };
             find("error", what, next);
         }
+        for (path, bytes) in self.journal.torn_tails() {
+            let what = format!("{}: {bytes} bytes at its end are no whole line", path.display());
+            find(
+                "warning",
+                what,
+                "a crash left them, or a write is in progress; the next write begins a line of its own",
+            );
+        }
         for trouble in self.journal.unreadable_files() {
             find("error", trouble, "what that journal tells is missing until it can be read");
         }
@@ -326,8 +334,18 @@ impl Engine {
                 "check the clocks of your machines",
             );
         }
-        if let Some(trouble) = self.notice() {
+        if let Some(trouble) = self.index_trouble() {
             find("warning", trouble, "delete the cache folder that `ebbmark where` shows");
+        }
+        if let Some(git) = self.git() {
+            let (own, gone) = self.notes_by_path();
+            let paths: Vec<String> = own.into_keys().chain(gone).collect();
+            let dirty = git.dirty(&paths).unwrap_or_default();
+            if !dirty.is_empty() {
+                let held = git.hold().map_or(String::new(), |why| format!(": {why}"));
+                let what = format!("not committed{held}: {}", dirty.join(", "));
+                find("warning", what, "`ebbmark tidy` commits them, or says what is in the way");
+            }
         }
         match self.vault_findings() {
             Ok(found) => found.into_iter().for_each(|what| find("warning", what, "look at that note in the vault")),

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::kinds::{self, Kind, Level};
 use crate::memory::{GLOBAL_SCOPE, Line, Op, Source, Who};
 use crate::redact::{Report, redact};
+use crate::words;
 
 /// Longest text of a memory, bytes.
 pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
@@ -85,7 +86,7 @@ pub(super) fn prepare(value: &Value, zone: &TimeZone) -> Result<Prepared> {
     };
     let mut report = Report::default();
     let text = clean(&new.text, &mut report);
-    if text.is_empty() {
+    if !text.chars().any(|c| !c.is_whitespace() && !words::is_invisible(c)) {
         let why = if new.text.trim().is_empty() { "is empty" } else { "is empty without what is private" };
         return Err(Error::invalid("text", why, "say in one sentence what is to be remembered"));
     }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::open::PromotionState;
+use super::tidy::ReadBack;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::config::GitMode;
@@ -92,6 +93,16 @@ pub struct PromoteAnswer {
     pub notice: Option<String>,
 }
 
+/// What a request to promote is about.
+struct Choice {
+    /// To be promoted, with the reason.
+    chosen: Vec<(Memory, String)>,
+    /// Asked for, and promoted before.
+    had: Vec<Promoted>,
+    /// Asked for in vain.
+    skipped: Vec<Skipped>,
+}
+
 /// The file name of a note without its ending.
 pub(super) fn stem(path: &str) -> &str {
     let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
@@ -102,23 +113,30 @@ impl Engine {
     /// Promotes memories. On return their notes and lines are on disk, committed where there is git.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) and [`Error::Busy`](crate::error::Error::Busy); what was promoted before stays promoted. Memories that cannot be promoted
+    /// [`Error::Io`] and [`Error::Busy`]; what was promoted before stays promoted. Memories that cannot be promoted
     /// are no error: they are in `skipped`.
     pub fn promote(&self, request: &PromoteRequest) -> Result<PromoteAnswer> {
         let now = self.clock.now();
         self.refresh_at(now)?;
+        let mut read = ReadBack::default();
         if !request.dry_run.unwrap_or(false) {
             // A note whose line a crash took is found first, and not written twice.
-            self.read_back_at(now)?;
+            read = self.read_back_at(now)?;
         }
-        let (chosen, mut skipped) = self.choose(request, now);
+        let Choice { chosen, mut had, mut skipped } = self.choose(request, now);
+        for (id, note) in read.finished {
+            let why = "its promotion was begun before a crash, and is finished now".into();
+            had.retain(|had| had.id != id.to_string());
+            had.push(Promoted { id: id.to_string(), note, commit: read.commit.clone(), why });
+        }
         if request.dry_run.unwrap_or(false) || chosen.is_empty() {
             let candidates = chosen.into_iter().map(|(memory, why)| Candidate {
                 id: memory.id.to_string(),
                 text: super::say::short(&memory.text),
                 why,
             });
-            return Ok(PromoteAnswer { candidates: candidates.collect(), skipped, ..PromoteAnswer::default() });
+            let candidates = candidates.collect();
+            return Ok(PromoteAnswer { promoted: had, candidates, skipped, notice: None });
         }
         let pin = request.pin.unwrap_or(false);
         let (mut promoted, mut changes) = self.write(now, |draft| {
@@ -146,17 +164,23 @@ impl Engine {
         for promoted in &mut promoted {
             promoted.commit.clone_from(&commit);
         }
+        promoted.extend(had);
         Ok(PromoteAnswer { promoted, candidates: Vec::new(), skipped, notice })
     }
 
     /// What a request is about, with the reason; and what it asked for in vain.
-    fn choose(&self, request: &PromoteRequest, now: Timestamp) -> (Vec<(Memory, String)>, Vec<Skipped>) {
+    fn choose(&self, request: &PromoteRequest, now: Timestamp) -> Choice {
         let store = self.store();
-        let (mut chosen, mut skipped) = (Vec::new(), Vec::new());
+        let (mut chosen, mut had, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
         for text in &request.ids {
             match Self::resolve_existing(&store.state, text) {
                 Err(error) => skipped.push(Skipped { id: text.clone(), why: error.to_string() }),
-                Ok(memory) => match self.may_promote(memory, request.force.unwrap_or(false)) {
+                Ok(memory) if self.has_note(memory) => {
+                    let note = memory.note.as_ref().map_or(String::new(), |note| note.path.clone());
+                    let why = "it has a note already".into();
+                    had.push(Promoted { id: memory.id.to_string(), note, commit: None, why });
+                }
+                Ok(memory) => match Self::may_promote(memory, request.force.unwrap_or(false)) {
                     Err(why) => skipped.push(Skipped { id: memory.id.to_string(), why }),
                     Ok(()) => chosen.push((memory.clone(), "asked for".to_owned())),
                 },
@@ -176,7 +200,7 @@ impl Engine {
         }
         let mut seen = HashSet::new();
         chosen.retain(|(memory, _)| seen.insert(memory.id));
-        (chosen, skipped)
+        Choice { chosen, had, skipped }
     }
 
     /// Whether a memory has a note that lies in the vault.
@@ -185,10 +209,7 @@ impl Engine {
         note.is_some_and(|note| !matches!(self.vault.read(&note.path), Err(Error::NotFound { .. })))
     }
 
-    fn may_promote(&self, memory: &Memory, force: bool) -> std::result::Result<(), String> {
-        if let Some(note) = memory.note.as_ref().filter(|_| self.has_note(memory)) {
-            return Err(format!("it has a note already: {}", note.path));
-        }
+    fn may_promote(memory: &Memory, force: bool) -> std::result::Result<(), String> {
         if let Some(superseded) = memory.superseded {
             return Err(format!("{} took its place", superseded.by));
         }
@@ -330,7 +351,7 @@ impl Engine {
     /// Commits paths of the vault, if git is wanted and there. Returns the commit, or why there is none.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) where the state file cannot be written. What git refuses is no error: memory goes on.
+    /// [`Error::Io`] where the state file cannot be written. What git refuses is no error: memory goes on.
     pub(super) fn commit(
         &self,
         changes: &[Change],
@@ -384,19 +405,23 @@ pub(super) fn subject(what: &str, titles: &[&str]) -> String {
 }
 
 impl Engine {
-    /// Makes the vault at the first promotion, with its repository. Returns what is to be committed.
+    /// Makes the vault at the first promotion, or finishes one whose making was cut short. What a person removed of
+    /// the layout since is not made again. Returns what is to be committed.
     pub(super) fn ensure_vault(&self, now: Timestamp) -> Result<Vec<Change>> {
-        if self.vault.exists() {
-            return Ok(Vec::new());
-        }
-        Ok(self.make_vault(now)?.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
+        let written = if self.vault.vault_id()?.is_none() {
+            self.make_vault(now)?
+        } else {
+            self.ensure_repository()?;
+            Vec::new()
+        };
+        Ok(written.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
     }
 
     /// Lays out the vault and its repository, whatever of it is missing. In a folder that a person already uses,
     /// only the folder of memories is made, and no repository. Returns the paths written.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io), [`Error::Git`](crate::error::Error::Git); calling again completes what
+    /// [`Error::Io`], [`Error::Git`]; calling again completes what
     /// is missing.
     pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
         if self.vault.is_a_persons()? {
@@ -408,11 +433,16 @@ impl Engine {
             None => self.randomness.replica_id(&format!("vault\n{}\n{now}", self.vault.root().display()))?,
         };
         let written = self.vault.create(&vault_id)?;
+        self.ensure_repository()?;
+        Ok(written)
+    }
+
+    fn ensure_repository(&self) -> Result<()> {
         if self.config.git.mode == GitMode::Auto
             && Git::open(self.vault.root()).is_err_and(|no_git| no_git == NoGit::Absent)
         {
             Git::init(self.vault.root())?;
         }
-        Ok(written)
+        Ok(())
     }
 }

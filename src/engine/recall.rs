@@ -37,7 +37,7 @@ pub struct RecallRequest {
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<u32>,
-    /// Projects to search; global is always searched too.
+    /// Projects to search besides global; global alone if absent.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub scope: Vec<String>,
     /// Only these kinds.
@@ -216,7 +216,7 @@ impl Filter {
             ));
         }
         let named = if request.scope.is_empty() { &config.recall.scopes } else { &request.scope };
-        let is_open = named.is_empty() || includes("all_scopes");
+        let is_open = includes("all_scopes");
         Ok(Filter {
             scopes: (!is_open)
                 .then(|| named.iter().map(String::as_str).chain([GLOBAL_SCOPE]).map(words::fold).collect()),
@@ -379,6 +379,15 @@ impl Engine {
 
     /// Why answers may be less than usual.
     pub(super) fn notice(&self) -> Option<String> {
+        let bad = self.journal.bad_lines().len();
+        if bad > 0 {
+            return Some(format!("{bad} lines of the journal cannot be read: `ebbmark inspect health` shows them"));
+        }
+        self.index_trouble()
+    }
+
+    /// Why the index is not used.
+    pub(super) fn index_trouble(&self) -> Option<String> {
         let trouble = self.index.try_lock().ok()?.trouble.clone()?;
         Some(format!(
             "{trouble}; every memory is still searched, only slower. Deleting the home's cache folder rebuilds the index"

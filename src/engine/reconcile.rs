@@ -66,8 +66,8 @@ impl Engine {
         self.refresh_at(now)?;
         let entries = self.vault.list()?.entries;
         let there: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
-        let mut found = self.read_changed(&entries, &there, &mut reconciled);
-        self.follow_paths(&mut found, &mut reconciled);
+        let found = self.read_changed(&entries, &there, &mut reconciled);
+        self.notice_problems(&found, &mut reconciled);
         if found.is_empty() {
             return Ok(reconciled);
         }
@@ -136,6 +136,12 @@ impl Engine {
                     continue;
                 }
             };
+            if has_conflict_markers(&text) {
+                reconciled
+                    .problems
+                    .push(format!("{}: git left a conflict in it; it is read once that is resolved", entry.path));
+                continue;
+            }
             let hash = content_hash(text.as_bytes());
             let note = Note::parse(&text);
             let id = note.id();
@@ -152,26 +158,21 @@ impl Engine {
         found
     }
 
-    /// A note at a known place that lost its `id` still is that memory's note.
-    fn follow_paths(&self, found: &mut [Found], reconciled: &mut Reconciled) {
+    /// What a person should know of the notes that changed.
+    fn notice_problems(&self, found: &[Found], reconciled: &mut Reconciled) {
         let store = self.store();
-        for found in found.iter_mut() {
-            if found.id.is_none() {
-                found.id =
-                    store.state.memories().find(|memory| is_note_of(memory, &found.path)).map(|memory| memory.id);
-                if let Some(id) = found.id {
-                    reconciled.problems.push(format!(
-                        "{}: its frontmatter has no `id` any more; it is followed by its place, and not written until \
-                         `id: {id}` is back",
-                        found.path
-                    ));
-                }
+        for found in found {
+            if found.id.is_none()
+                && let Some(memory) = store.state.memories().find(|memory| is_note_of(memory, &found.path))
+            {
+                reconciled.problems.push(format!(
+                    "{}: its frontmatter has no `id` any more; it is not read as a memory until `id: {}` is back",
+                    found.path, memory.id
+                ));
             }
             if found.id.is_some() {
-                let problems = found.note.problems.iter();
-                reconciled
-                    .problems
-                    .extend(problems.map(|problem| format!("{}: {problem}; only its text is read", found.path)));
+                let problems = found.note.problems.iter().map(ToString::to_string).chain(odd_values(&found.note));
+                reconciled.problems.extend(problems.map(|problem| format!("{}: {problem}", found.path)));
             }
         }
     }
@@ -321,7 +322,11 @@ impl Engine {
         for entry in &listing.entries {
             let Ok(text) = self.vault.read(&entry.path) else { continue };
             let note = Note::parse(&text);
-            findings.extend(note.problems.iter().map(|problem| format!("{}: {problem}", entry.path)));
+            let problems = note.problems.iter().map(ToString::to_string).chain(odd_values(&note));
+            findings.extend(problems.map(|problem| format!("{}: {problem}", entry.path)));
+            if has_conflict_markers(&text) {
+                findings.push(format!("{}: git left a conflict in it", entry.path));
+            }
             if let Some(id) = note.id() {
                 by_id.entry(id).or_default().push(&entry.path);
             }
@@ -341,6 +346,25 @@ impl Engine {
         findings.sort_unstable();
         Ok(findings)
     }
+}
+
+/// Values of our keys that make no sense: they are not taken over, and the note is not refreshed.
+pub(super) fn odd_values(note: &Note) -> Vec<String> {
+    let checks = [
+        ("kind", note.kind().is_some_and(|kind| kind.parse::<Kind>().is_ok())),
+        ("strength", note.strength().is_some_and(|strength| (0.0..=2.0).contains(&strength))),
+        ("pinned", note.pinned().is_some()),
+        ("tags", note.value("tags").is_none_or(|tags| !tags.is_mapping())),
+    ];
+    let odd =
+        checks.into_iter().filter(|(key, is_fine)| note.value(key).is_some_and(|value| !value.is_null()) && !is_fine);
+    odd.map(|(key, _)| format!("the value of `{key}` makes no sense here; it is not taken over")).collect()
+}
+
+/// Whether git wrote both sides of a conflict into the note.
+fn has_conflict_markers(text: &str) -> bool {
+    let begins = |marker: &str| text.lines().any(|line| line.starts_with(marker));
+    begins("<<<<<<< ") && begins(">>>>>>> ") && text.lines().any(|line| line == "=======")
 }
 
 /// The same names, whatever their order and case.

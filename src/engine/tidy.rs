@@ -1,5 +1,7 @@
 //! Tidy: what is due, in one go, each step with its reason. Also compaction on request.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +11,7 @@ use crate::clock::{DAY_MS, Timestamp};
 use crate::config::PromotionMode;
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
-use crate::id::content_hash;
+use crate::id::{MemoryId, content_hash};
 use crate::journal::Compaction;
 use crate::memory::{By, Line, Memory, Op};
 use crate::note::{Note, Value, frontmatter};
@@ -115,6 +117,10 @@ impl Engine {
             answer.candidates = promoted.candidates;
             answer.problems.extend(promoted.notice);
         }
+        if !is_dry && self.vault.exists() {
+            let _guard = self.journal.lock()?;
+            self.vault.remove_leftovers()?;
+        }
         let stale = self.stale_notes(now);
         if is_dry {
             answer.refreshed = stale.into_iter().map(|note| note.path).collect();
@@ -123,10 +129,12 @@ impl Engine {
             self.commit_leftovers(changes, now, &mut answer)?;
         }
         answer.faded = self.faded_count(now);
-        let forecast = self.compact_now(true, now)?;
+        // A clock that jumped must not end what can still be restored: only a person's `compact` does then.
+        let may_end = self.journal.is_fresh(now);
+        let forecast = self.compact_now(true, may_end, now)?;
         let gone = forecast.lines_before.saturating_sub(forecast.lines_after);
         if gone > COMPACT_FROM_LINES && gone * 2 > forecast.lines_before {
-            let compacted = if is_dry { forecast } else { self.compact_now(false, now)? };
+            let compacted = if is_dry { forecast } else { self.compact_now(false, may_end, now)? };
             answer.compacted = Some(compacted.into());
         }
         if !is_dry {
@@ -147,7 +155,12 @@ impl Engine {
     pub(super) fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
         let reconciled = self.reconcile(now)?;
         let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
-        let mut read = ReadBack { edited: paths.collect(), problems: reconciled.problems, ..ReadBack::default() };
+        let mut read = ReadBack {
+            edited: paths.collect(),
+            finished: reconciled.finished.clone(),
+            problems: reconciled.problems,
+            ..ReadBack::default()
+        };
         // What a crash of ours left half done in git must not stand in the person's way.
         if let Some(Err(error)) = self.git().map(|git| git.recover()) {
             read.problems.push(error.to_string());
@@ -172,17 +185,17 @@ impl Engine {
     pub fn compact(&self, dry_run: bool) -> Result<CompactAnswer> {
         let now = self.clock.now();
         self.refresh_at(now)?;
-        let done = self.compact_now(dry_run, now)?;
+        let done = self.compact_now(dry_run, true, now)?;
         self.refresh_at(now)?;
         Ok(done.into())
     }
 
-    fn compact_now(&self, dry_run: bool, now: Timestamp) -> Result<Compaction> {
+    fn compact_now(&self, dry_run: bool, may_end: bool, now: Timestamp) -> Result<Compaction> {
         let keep = (self.config.forget.keep_days * DAY_MS as f64) as i64;
         self.journal.compact(now, dry_run, |id| {
             let store = self.store();
             let (at, order) = store.state.forgotten_since(id)?;
-            let is_due = now.millis().saturating_sub(at.millis()) >= keep || store.state.is_purged(id);
+            let is_due = may_end && now.millis().saturating_sub(at.millis()) >= keep || store.state.is_purged(id);
             is_due.then_some(order)
         })
     }
@@ -201,10 +214,14 @@ impl Engine {
         let trace = memory.trace(&self.config);
         let text = self.vault.read(&note.path).ok()?;
         // What a person changed meanwhile, or took the id from, is left alone.
-        if content_hash(text.as_bytes()) != note.hash || Note::parse(&text).id() != Some(memory.id) {
+        let parsed = Note::parse(&text);
+        let is_ours = content_hash(text.as_bytes()) == note.hash && parsed.id() == Some(memory.id);
+        if !is_ours || !super::reconcile::odd_values(&parsed).is_empty() {
             return None;
         }
+        let half_life_days = super::promote::number(trace.half_life_days);
         let keys = [
+            ("half_life_days", half_life_days),
             ("status", Value::from(memory.status(&self.config, now).as_str())),
             ("last_used", Value::from(self.date(trace.last_used()))),
             ("uses", Value::from(trace.uses())),
@@ -248,30 +265,63 @@ impl Engine {
         })
     }
 
-    /// Commits refreshed notes, and notes that a crash left uncommitted.
+    /// Commits refreshed notes, and what a crash or a lock of git left uncommitted: notes as they were last read
+    /// back, notes of forgotten memories that are gone, and our own layout of the vault.
     fn commit_leftovers(&self, mut changes: Vec<Change>, now: Timestamp, answer: &mut TidyAnswer) -> Result<()> {
+        if self.vault.exists() {
+            self.ensure_vault(now)?;
+        }
         let Some(git) = self.git() else { return Ok(()) };
-        let own: Vec<String> = {
-            let store = self.store();
-            store
-                .state
-                .memories()
-                .filter_map(|memory| Some(memory.note.as_ref().filter(|note| !note.is_gone)?.path.clone()))
-                .collect()
-        };
-        for path in git.dirty(&own).unwrap_or_default() {
+        let (own, gone) = self.notes_by_path();
+        let paths: Vec<String> = own.keys().chain(&gone).cloned().collect();
+        let mut ids: Vec<String> = Vec::new();
+        let mut is_new = false;
+        for path in git.dirty(&paths).unwrap_or_default() {
+            let kind = match own.get(&path) {
+                None => ChangeKind::Remove,
+                Some((id, hash)) => {
+                    // Only what was read back: not a save in progress, nor a conflict to resolve.
+                    if !self.vault.read(&path).is_ok_and(|text| content_hash(text.as_bytes()) == *hash) {
+                        continue;
+                    }
+                    ids.push(id.clone());
+                    ChangeKind::Write
+                }
+            };
+            is_new |= kind == ChangeKind::Write && git.log(1, Some(&path)).is_ok_and(|log| log.is_empty());
             if !changes.iter().any(|change| change.path == path) {
-                changes.push(Change { path, kind: ChangeKind::Write });
+                changes.push(Change { path, kind });
             }
         }
+        let titles: Vec<&str> = changes.iter().map(|change| stem(&change.path)).collect();
+        let what = if is_new { "Promote" } else { "Refresh" };
+        let subject = if titles.is_empty() { "Begin the vault".to_owned() } else { subject(what, &titles) };
+        let layout = git.dirty(&self.vault.layout()?).unwrap_or_default();
+        let never_committed = |path: &String| git.log(1, Some(path)).is_ok_and(|log| log.is_empty());
+        let layout = layout.into_iter().filter(never_committed);
+        changes.extend(layout.map(|path| Change { path, kind: ChangeKind::Write }));
         if changes.is_empty() {
             return Ok(());
         }
-        let titles: Vec<&str> = changes.iter().map(|change| stem(&change.path)).collect();
-        let (commit, notice) = self.commit(&changes, &subject("Refresh", &titles), &[], now)?;
+        let (commit, notice) = self.commit(&changes, &subject, &ids, now)?;
         answer.commit = commit.or(answer.commit.take());
         answer.problems.extend(notice);
         Ok(())
+    }
+
+    /// The notes of memories, by path: id and hash as last seen. And paths that forgotten memories' notes have left.
+    pub(super) fn notes_by_path(&self) -> (HashMap<String, (String, String)>, Vec<String>) {
+        let store = self.store();
+        let notes = store.state.memories().filter(|memory| memory.is_promoted());
+        let own: HashMap<String, (String, String)> = notes
+            .filter_map(|memory| {
+                let note = memory.note.as_ref()?;
+                Some((note.path.clone(), (memory.id.to_string(), note.hash.clone())))
+            })
+            .collect();
+        let left = store.state.all_forgotten().filter_map(|memory| Some(memory.note.as_ref()?.path.clone()));
+        let gone = left.filter(|path| !own.contains_key(path) && !self.vault.root().join(path).exists()).collect();
+        (own, gone)
     }
 }
 
@@ -279,7 +329,9 @@ impl Engine {
 #[derive(Default)]
 pub(super) struct ReadBack {
     edited: Vec<String>,
-    commit: Option<String>,
+    /// Promotions that a crash had left unfinished, with their notes.
+    pub(super) finished: Vec<(MemoryId, String)>,
+    pub(super) commit: Option<String>,
     pub(super) problems: Vec<String>,
 }
 

@@ -30,6 +30,7 @@ pub use self::history::Entry;
 pub use self::message::Message;
 pub use self::outcome::{Hold, Left, Outcome, Why};
 use crate::error::{Error, Result};
+use crate::files;
 
 /// Branch of a repository that we make.
 const FIRST_BRANCH: &str = "main";
@@ -145,6 +146,8 @@ impl Git {
             Ok(outer) => return Err(refuse(format!("the vault is already in {}", outer.repository_dir.display()))),
             Err(reason) => return Err(refuse(reason.to_string())),
         }
+        // What is no repository yet has no other owner: a crash of ours left the lock.
+        files::remove(&root.join(".git/config.lock"))?;
         let mut options = RepositoryInitOptions::new();
         options.initial_head(FIRST_BRANCH).external_template(false).mkpath(false).mkdir(false);
         let repository = Repository::init_opts(root, &options).map_err(failed("make a repository"))?;
@@ -221,6 +224,19 @@ impl Git {
     }
 
     /// A new handle, found as [`Git::open`] found it: the git folder alone does not always tell the work tree.
+    /// What would keep a commit from being made now, as far as a look can tell.
+    pub fn hold(&self) -> Option<Hold> {
+        let repository = self.repository().ok()?;
+        let lock = repository.path().join("index.lock");
+        if lock.exists() {
+            return Some(Hold::Busy(lock));
+        }
+        match free_branch(&repository, None) {
+            Ok(Err(hold)) => Some(hold),
+            _ => None,
+        }
+    }
+
     fn repository(&self) -> Result<Repository> {
         let repository = find(&self.root).map_err(failed("open the repository"))?;
         if repository.path() == self.repository_dir {

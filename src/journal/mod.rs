@@ -84,6 +84,21 @@ impl Journal {
         self.tails().bad_lines()
     }
 
+    /// Whether the newest line is from the last day: after a jump of the clock, or a long silence, it is not.
+    pub fn is_fresh(&self, now: Timestamp) -> bool {
+        now.millis().saturating_sub(self.tails().order()) <= DAY_MS
+    }
+
+    /// Bytes behind the last complete line of each file that has any: what a crash left, or a write in progress.
+    pub fn torn_tails(&self) -> Vec<(PathBuf, u64)> {
+        let files = self.files().into_iter();
+        let torn = files.filter_map(|file| {
+            let length = std::fs::metadata(&file.path).ok()?.len();
+            (length > file.bytes).then(|| (file.path, length - file.bytes))
+        });
+        torn.collect()
+    }
+
     /// Files that could not be read at the last reading, and why.
     pub fn unreadable_files(&self) -> Vec<String> {
         self.tails().unreadable()
@@ -225,9 +240,7 @@ impl Journal {
         let Some(file) = files::read_if_there(&path)? else { return Ok(Compaction::default()) };
         let whole = file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         let (file, _) = file.split_at(whole);
-        // After a jump of the clock nothing that could still be restored goes for good.
-        let is_clock_steady = now.millis().saturating_sub(self.tails().order()) <= DAY_MS;
-        let plan = compact::plan(file, now, |id| forgotten(id).filter(|_| is_clock_steady))?;
+        let plan = compact::plan(file, now, forgotten)?;
         if dry_run || !plan.changes(file) {
             return Ok(plan.report);
         }
@@ -245,7 +258,7 @@ impl Journal {
         let mut bytes = plan.bytes;
         bytes.extend_from_slice(&compact::packed(plan.tombstones, next_number, now)?);
         bytes.extend_from_slice(appended);
-        files::remove_leftovers(&path);
+        files::remove_leftovers(&self.home.join("short-term"));
         files::write_atomic(&path, &bytes)?;
         drop(guard);
         Ok(plan.report)

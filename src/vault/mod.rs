@@ -149,6 +149,7 @@ impl Vault {
             files::create_folder(&self.contained(folder)?)?;
         }
         let mut written = Vec::new();
+        // The note with the vault's id comes last: where it is, the layout was finished.
         for (path, text) in template::FILES.iter().copied() {
             let full = self.contained(path)?;
             files::create_folder(full.parent().unwrap_or(&self.root))?;
@@ -162,6 +163,33 @@ impl Vault {
             }
         }
         Ok(written)
+    }
+
+    /// Paths of the template's files that are there.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where `Home.md` is there and cannot be read.
+    pub fn layout(&self) -> Result<Vec<String>> {
+        if self.vault_id()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let paths = template::FILES.iter().map(|(path, _)| (*path).to_owned());
+        Ok(paths.filter(|path| self.root.join(path).is_file()).collect())
+    }
+
+    /// Removes temporary files that a crash of ours left among the notes. Only under the home's lock.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the folder of memories cannot be listed.
+    pub fn remove_leftovers(&self) -> Result<()> {
+        let mut folders = BTreeSet::from([self.contained(MEMORIES)?]);
+        for entry in self.list()?.entries {
+            folders.extend(self.contained(&entry.path)?.parent().map(Path::to_owned));
+        }
+        for folder in &folders {
+            files::remove_leftovers(folder);
+        }
+        Ok(())
     }
 
     /// The id in the frontmatter of `Home.md`; `None` where there is no such note, or none with an id.

@@ -1,8 +1,25 @@
-//! The integration tests: one binary, a module for each promise.
-#![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, reason = "tests")]
+//! What Ebbmark promises, tested from outside: the real binary, the library's one door, real files, real git.
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::format_collect,
+    clippy::unwrap_used,
+    reason = "tests stand outside the house: they play the person, the disk and the other machine"
+)]
+
+mod support;
 
 mod architecture;
+mod bad_input;
+mod cli;
+mod concurrency;
 mod formats;
 mod journeys;
+mod killed;
+mod machines;
 mod mcp;
 mod quality;
+mod recovery;
+mod strange_notes;
+mod vault_git;
+mod vaults;
