@@ -134,14 +134,17 @@ pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl FnOnce(&[u8]) -> 
     Ok(())
 }
 
+/// Whether a file's name is one of our temporary ones: `.NAME.xxxxxxxx.tmp`.
+pub fn is_leftover(name: &str) -> bool {
+    let inner = name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp"));
+    let mark = inner.and_then(|name| name.rsplit_once('.')).map(|(_, mark)| mark);
+    mark.is_some_and(|mark| mark.len() == 8 && mark.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
 /// Removes temporary files of ours that a crash left in a folder. Only while nobody else can be writing there.
 pub fn remove_leftovers(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        // `.NAME.xxxxxxxx.tmp`, as `write_beside` names them.
-        let mark =
-            name.strip_prefix('.').and_then(|name| name.strip_suffix(".tmp")).and_then(|name| name.rsplit_once('.'));
-        if mark.is_some_and(|(_, mark)| mark.len() == 8 && mark.bytes().all(|digit| digit.is_ascii_hexdigit())) {
+        if is_leftover(&entry.file_name().to_string_lossy()) {
             drop(fs::remove_file(entry.path()));
         }
     }

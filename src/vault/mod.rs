@@ -119,15 +119,27 @@ impl Vault {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(Error::io("list", &self.root)(error)),
         };
-        // A crash may have left part of our own layout; an empty repository is nobody's notes.
-        let is_ours = |name: &str| {
-            name == ".git"
-                || template::FOLDERS.contains(&name)
-                || template::FILES
-                    .iter()
-                    .any(|(path, _)| path.split('/').next() == Some(name) && !name.starts_with(".obsidian"))
+        Ok(entries.flatten().any(|entry| !self.is_layout(&entry.file_name().to_string_lossy())))
+    }
+
+    /// Whether something in the root is part of our own layout, as a crash may have left it, or an empty repository.
+    fn is_layout(&self, name: &str) -> bool {
+        if name == ".git" || name.starts_with("_git2_") || template::FOLDERS.contains(&name) || files::is_leftover(name)
+        {
+            return true;
+        }
+        let is_as_written = |path: &str| {
+            let written = template::FILES.iter().find(|(known, _)| *known == path);
+            written
+                .is_some_and(|(_, text)| files::read(&self.root.join(path)).is_ok_and(|bytes| bytes == text.as_bytes()))
         };
-        Ok(entries.flatten().any(|entry| !is_ours(&entry.file_name().to_string_lossy())))
+        match fs::read_dir(self.root.join(name)) {
+            Err(_) => is_as_written(name),
+            Ok(inner) => inner.flatten().all(|entry| {
+                let inner = entry.file_name().to_string_lossy().into_owned();
+                files::is_leftover(&inner) || is_as_written(&format!("{name}/{inner}"))
+            }),
+        }
     }
 
     /// Makes the folder of memories, nothing else.
