@@ -20,6 +20,7 @@ mod machines;
 mod mcp;
 mod quality;
 mod recovery;
+mod regressions;
 mod strange_notes;
 mod vault_git;
 mod vaults;
