@@ -426,3 +426,54 @@ fn without(entry: &Entry<'_>, lost: &[&str]) -> Result<Vec<u8>> {
     let json = redact_json(&serde_json::to_string(&map).map_err(broken)?).0;
     Ok(if is_sealed { codec::seal(json) } else { whole(json.as_str().as_bytes()) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(lines: Vec<Line>) -> Vec<u8> {
+        let numbered = lines.into_iter().zip(1i64..);
+        numbered
+            .flat_map(|(line, number)| {
+                let at = Timestamp::from_millis(number * 1000);
+                codec::render(&Line { n: Some(number as u64), at, ..line }).unwrap()
+            })
+            .collect()
+    }
+
+    fn about(op: Op) -> Line {
+        Line { text: Some("text".into()), ..Line::about(op, MemoryId::from_source("m")) }
+    }
+
+    const NOW: Timestamp = Timestamp::FORMAT_BIRTH;
+
+    #[test]
+    fn a_restore_that_the_caller_has_not_folded_yet_counts() {
+        let forget = Line::about(Op::Forget, MemoryId::from_source("m"));
+        let restored = file(vec![about(Op::Remember), forget.clone(), about(Op::Restore)]);
+        let plan_of = |file: &[u8]| plan(file, NOW, |_| Some(2000)).unwrap();
+        assert!(plan_of(&restored).gone.is_empty());
+        let forgotten = file(vec![about(Op::Remember), forget]);
+        assert_eq!(plan_of(&forgotten).gone.len(), 1);
+        assert!(plan_of(&forgotten).bytes.is_empty());
+    }
+
+    #[test]
+    fn what_a_newer_operation_says_overrules_nothing() {
+        let lines = file(vec![about(Op::Remember)]);
+        let unknown = br#"{"v":1,"at":"2026-11-29T20:00:00Z","op":"dream","id":"ID","text":"vivid"}"#;
+        let unknown = String::from_utf8_lossy(unknown).replace("ID", &MemoryId::from_source("m").to_string());
+        let both = [lines.as_slice(), unknown.as_bytes(), b"\n"].concat();
+        assert_eq!(plan(&both, NOW, |_| None).unwrap().bytes, both);
+    }
+
+    #[test]
+    fn many_tombstones_take_several_lines() {
+        let ids: BTreeMap<MemoryId, i64> = (0..120_000).map(|bits| (MemoryId::from_bits(bits), 1)).collect();
+        let bytes = packed(ids, 7, NOW).unwrap();
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.len() < codec::MAX_LINE));
+        assert!(!plan(&bytes, NOW, |_| None).unwrap().changes(&bytes), "packed tombstones stay as they are");
+    }
+}

@@ -33,6 +33,14 @@ pub(super) fn require(schema: &mut Map<String, Value>, name: &str) {
     }
 }
 
+/// Says that a list may also be given as one text.
+pub(super) fn also_text(schema: &mut Map<String, Value>, name: &str) {
+    let property = schema.get_mut("properties").and_then(|properties| properties.get_mut(name));
+    if let Some(Value::Object(property)) = property {
+        property.insert("type".into(), json!(["string", "array"]));
+    }
+}
+
 /// Names of arguments that the schema does not have, as `limitt` or `memories.txt`, each once.
 pub(super) fn unknown_names(schema: &Map<String, Value>, arguments: &Map<String, Value>) -> Vec<String> {
     let mut unknown = Vec::new();

@@ -58,7 +58,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     if let Some(Value::Object(memory)) = memory.and_then(|memories| memories.get_mut("items")) {
         schema::require(memory, "text");
     }
-    let recall = tool(
+    let mut recall = tool(
         "recall",
         "Recall",
         "Call before answering about the person, their preferences, a project, a decision or earlier work. Searches \
@@ -68,6 +68,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         Engine::recall,
         say::recall,
     );
+    schema::also_text(&mut recall.input, "query");
     let open = tool(
         "open",
         "Open memories",
@@ -217,8 +218,10 @@ impl Call {
         }
         let engine = open()?;
         let (structured, text) = answer(&engine, &self.arguments)?;
-        let text = format!("{text}{note}");
-        Ok((structured, if *effect == Effect::Reads { frame::framed(&text)? } else { frame::visible(&text) }))
+        // What we say about the call stands outside the frame, where only data is.
+        let said = if *effect == Effect::Reads { frame::framed(&text)? } else { frame::visible(&text) };
+        let note = frame::visible(note);
+        Ok((structured, if note.is_empty() { said } else { format!("{}\n{note}", said.trim_end()) }))
     }
 }
 
@@ -226,7 +229,12 @@ impl Call {
 fn name_client(memories: &mut Value, client: &str) {
     match memories {
         Value::Array(memories) => memories.iter_mut().for_each(|memory| name_client(memory, client)),
-        Value::String(text) => *memories = json!({ "text": text, "source": { "client": client } }),
+        Value::String(text) => {
+            // Models send lists as their JSON text, too.
+            let read = serde_json::from_str(text).ok().filter(|read: &Value| read.is_array() || read.is_object());
+            *memories = read.unwrap_or_else(|| json!({ "text": text }));
+            name_client(memories, client);
+        }
         Value::Object(memory) => {
             let source = memory.entry("source").or_insert(Value::Null);
             if source.is_null() {

@@ -352,6 +352,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn another_text_keeps_frontmatter_blocks_and_line_ends() {
+        let old = "---\r\nid: 7k2m9x4qwc3r # mine\r\nmood: fine\r\n---\r\nOld [[Text]]\r\n\r\n\
+                   %% ebbmark:related %%\r\n- x\r\n%% /ebbmark:related %%\r\n";
+        let new = Note::parse(old).with_text("New text of Ana\nin two lines", &strings(&["Ana"])).unwrap();
+        let expected = "---\r\nid: 7k2m9x4qwc3r # mine\r\nmood: fine\r\n---\r\nNew text of [[Ana]]\r\nin two lines\r\n\r\n\
+                        %% ebbmark:related %%\r\n- x\r\n%% /ebbmark:related %%\r\n";
+        assert_eq!(new, expected);
+        assert_eq!(Note::parse(&new).text(), "New text of Ana\nin two lines");
+        assert_eq!(Note::parse(&new).with_text("New text of Ana\nin two lines", &[]).unwrap(), new);
+        assert!(Note::parse("---\nid: [\n---\ntext").with_text("new", &[]).is_err());
+    }
+
     const SHOWN: &str = "\
 ---
 id: 7k2m9x4qwc3r
