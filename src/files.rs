@@ -111,27 +111,54 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// As [`write_atomic`], but only over a file whose bytes `is_expected` at the last moment before.
+/// As [`write_atomic`], but only over a file whose bytes are as expected. Where the system can exchange two files, also
+/// what another program saves in the very last moment is noticed and put back.
 ///
 /// # Errors
 /// [`Error::Changed`] where it has other bytes by then; [`Error::Io`]. The file is then untouched.
-pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl FnOnce(&[u8]) -> bool) -> Result<()> {
+pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<()> {
     let temporary = write_beside(path, bytes)?;
-    let replaced = read(path).and_then(|old| {
-        if !is_expected(&old) {
-            return Err(Error::Changed { path: path.to_owned() });
-        }
-        if let Ok(old) = fs::metadata(path) {
-            drop(fs::set_permissions(&temporary, old.permissions()));
-        }
-        fs::rename(&temporary, path).map_err(Error::io("replace", path))
-    });
-    if replaced.is_err() {
-        drop(fs::remove_file(&temporary));
-    }
+    let replaced = replace_with(path, &temporary, bytes, is_expected);
+    // After an exchange this is the old file; after a failure the new one.
+    drop(fs::remove_file(&temporary));
     replaced?;
     sync_folder(parent(path));
     Ok(())
+}
+
+fn replace_with(path: &Path, temporary: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<()> {
+    let changed = || Error::Changed { path: path.to_owned() };
+    if !is_expected(&read(path)?) {
+        return Err(changed());
+    }
+    if let Ok(old) = fs::metadata(path) {
+        drop(fs::set_permissions(temporary, old.permissions()));
+    }
+    if !exchange(temporary, path) {
+        return fs::rename(temporary, path).map_err(Error::io("replace", path));
+    }
+    if is_expected(&read(temporary)?) {
+        return Ok(());
+    }
+    // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours.
+    if exchange(temporary, path) && read(temporary)? != bytes {
+        fs::rename(temporary, path).map_err(Error::io("put back", path))?;
+    }
+    Err(changed())
+}
+
+/// Exchanges two files in one step; `false` where the system cannot.
+fn exchange(a: &Path, b: &Path) -> bool {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).is_ok()
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = (a, b);
+        false
+    }
 }
 
 /// Whether a file's name is one of our temporary ones: `.NAME.xxxxxxxx.tmp`.
