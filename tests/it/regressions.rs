@@ -39,8 +39,8 @@ fn save(engine: &Engine, text: &str) -> String {
     tell(engine, NewMemory { text: text.into(), ..NewMemory::default() }).id.unwrap()
 }
 
-fn texts(engine: &Engine, request: RecallRequest) -> Vec<String> {
-    engine.recall(&request).unwrap().hits.into_iter().map(|hit| hit.text).collect()
+fn texts(engine: &Engine, request: &RecallRequest) -> Vec<String> {
+    engine.recall(request).unwrap().hits.into_iter().map(|hit| hit.text).collect()
 }
 
 fn note_of(root: &Path, stem: &str) -> std::path::PathBuf {
@@ -56,7 +56,7 @@ fn words_that_a_memory_has_given_up_are_free_again() {
     engine.revise(&ReviseRequest { id: first.clone(), text, ..ReviseRequest::default() }).unwrap();
     let second = tell(&engine, NewMemory { text: "The server listens on port 8080".into(), ..NewMemory::default() });
     assert_eq!(second.outcome, Outcome::Saved, "{second:?}");
-    let mut found = texts(&engine, RecallRequest::of("server port"));
+    let mut found = texts(&engine, &RecallRequest::of("server port"));
     found.sort();
     assert_eq!(found, ["The server listens on port 8080", "The server listens on port 9999"]);
 }
@@ -86,9 +86,9 @@ fn plain_dates_mean_the_whole_day() {
     let evening = Engine::open(options(root.path(), "2026-11-30T15:00:00Z")).unwrap();
     let day = Some("2026-11-30".to_owned());
     let request = RecallRequest { since: day.clone(), until: day, ..RecallRequest::of("offer") };
-    assert_eq!(texts(&evening, request), ["The offer holds"]);
+    assert_eq!(texts(&evening, &request), ["The offer holds"]);
     let next_day = Engine::open(options(root.path(), "2026-12-01T00:00:01Z")).unwrap();
-    assert!(texts(&next_day, RecallRequest::of("offer")).is_empty());
+    assert!(texts(&next_day, &RecallRequest::of("offer")).is_empty());
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn the_oldest_of_a_chain_does_not_come_true_when_the_middle_is_forgotten() {
     let golf = newer("The car is a Golf", &fiat);
     newer("The car is a Tesla", &golf);
     engine.forget(&ForgetRequest { ids: vec![golf] }).unwrap();
-    assert_eq!(texts(&engine, RecallRequest::of("which car")), ["The car is a Tesla"]);
+    assert_eq!(texts(&engine, &RecallRequest::of("which car")), ["The car is a Tesla"]);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_text_edited_by_hand_does_not_take_a_raised_strength_back() {
     let note = note_of(root.path(), "Owns a red bicycle");
     fs::write(&note, fs::read_to_string(&note).unwrap().replace("red bicycle", "blue bicycle")).unwrap();
     engine.tidy(&TidyRequest::default()).unwrap();
-    assert_eq!(texts(&engine, RecallRequest::of("bicycle")), ["Owns a blue bicycle"]);
+    assert_eq!(texts(&engine, &RecallRequest::of("bicycle")), ["Owns a blue bicycle"]);
     assert!((strength(&engine) - raised).abs() < 1e-9, "{} instead of {raised}", strength(&engine));
 }
 
@@ -190,7 +190,7 @@ fn a_journal_that_cannot_be_read_costs_only_itself() {
     fs::create_dir(root.path().join("home/short-term/zz.jsonl")).unwrap();
     fs::write(root.path().join("home/short-term/other.jsonl"), "").unwrap();
     save(&engine, "Owns a blue kettle");
-    assert_eq!(texts(&engine, RecallRequest::of("kettle")), ["Owns a blue kettle"]);
+    assert_eq!(texts(&engine, &RecallRequest::of("kettle")), ["Owns a blue kettle"]);
 }
 
 #[test]
@@ -211,5 +211,5 @@ fn compaction_keeps_a_restore_that_came_after_the_last_look() {
     engine_at(root.path(), "2026-03-01").restore(&RestoreRequest { ids: vec![id] }).unwrap();
     late.compact(false).unwrap();
     let fresh = engine_at(root.path(), "2026-03-01");
-    assert_eq!(texts(&fresh, RecallRequest::of("spare key")), ["The spare key is under the blue pot"]);
+    assert_eq!(texts(&fresh, &RecallRequest::of("spare key")), ["The spare key is under the blue pot"]);
 }
