@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::promote::{stem, subject};
+use super::commit::{stem, subject};
 use super::{Engine, lenient};
 use crate::error::{Error, Result};
 use crate::git::{Change, Kind as ChangeKind};

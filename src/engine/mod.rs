@@ -4,6 +4,8 @@
 //! the store's lock for as long as they compute (a millisecond or two) and never wait for the disk; writes hold the
 //! home's lock from their last look at the journal until their lines are on disk.
 
+mod commit;
+mod compact;
 mod forget;
 mod history;
 mod inspect;
@@ -28,6 +30,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use jiff::tz::TimeZone;
 
+pub use compact::CompactAnswer;
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
 pub use history::HistoryEntry;
 pub use inspect::{
@@ -42,7 +45,7 @@ pub use remember::{
 };
 pub use revise::{ReviseAnswer, ReviseRequest};
 pub use setup::{InitAnswer, InitRequest};
-pub use tidy::{CompactAnswer, TidyAnswer, TidyRequest};
+pub use tidy::{TidyAnswer, TidyRequest};
 pub use upkeep::Upkeep;
 
 use crate::clock::{Clock, Timestamp};

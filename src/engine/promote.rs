@@ -8,22 +8,17 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::commit::{stem, subject};
 use super::open::PromotionState;
-use super::tidy::ReadBack;
+use super::reconcile::ReadBack;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
-use crate::config::GitMode;
 use crate::error::{Error, Result};
-use crate::git::{Change, Git, Kind as ChangeKind, Left, Message, NoGit, Outcome};
+use crate::git::{Change, Kind as ChangeKind};
 use crate::id::content_hash;
 use crate::memory::{By, Line, Memory, Op, Source, Status, Who, Wrote};
 use crate::note::{self, NewNote, Note, Value, frontmatter, name};
 use crate::redact::redact;
-
-/// Trailer that names the memories of a commit.
-pub(super) const TRAILER: &str = "Ebbmark-Memory";
-/// Titles that a commit subject names one by one.
-const MAX_NAMED: usize = 3;
 
 /// A request to promote.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -101,12 +96,6 @@ struct Choice {
     had: Vec<Promoted>,
     /// Asked for in vain.
     skipped: Vec<Skipped>,
-}
-
-/// The file name of a note without its ending.
-pub(super) fn stem(path: &str) -> &str {
-    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
-    name.strip_suffix(".md").unwrap_or(name)
 }
 
 impl Engine {
@@ -347,102 +336,9 @@ impl Engine {
         };
         Ok((Some(said), Some(Change { path: note.path.clone(), kind: ChangeKind::Write })))
     }
-
-    /// Commits paths of the vault, if git is wanted and there. Returns the commit, or why there is none.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where the state file cannot be written. What git refuses is no error: memory goes on.
-    pub(super) fn commit(
-        &self,
-        changes: &[Change],
-        subject: &str,
-        ids: &[String],
-        now: Timestamp,
-    ) -> Result<(Option<String>, Option<String>)> {
-        if self.config.git.mode == GitMode::Off || changes.is_empty() {
-            return Ok((None, None));
-        }
-        let git = match Git::open(self.vault.root()) {
-            Ok(git) => git,
-            Err(no_git) => return Ok((None, Some(format!("not committed: {no_git}; {}", no_git.hint())))),
-        };
-        let trailers = ids.iter().map(|id| (TRAILER.to_owned(), id.clone())).collect();
-        let message = Message { subject: subject.to_owned(), trailers };
-        let branch = self.own_branch()?;
-        match git.commit(changes, &message, &self.author(), now, branch.as_deref()) {
-            Ok(Outcome::Committed { oid, branch, left }) => {
-                self.remember_branch(&branch)?;
-                Ok((Some(oid), not_committed(&left)))
-            }
-            Ok(Outcome::Nothing { left }) => Ok((None, not_committed(&left))),
-            Ok(Outcome::Skipped { why }) => Ok((None, Some(format!("not committed: {why}")))),
-            Err(error) => Ok((None, Some(format!("not committed: {error}")))),
-        }
-    }
-}
-
-/// Which paths were left out of a commit, and why.
-fn not_committed(left: &[Left]) -> Option<String> {
-    let left: Vec<String> = left.iter().map(|left| format!("{}: {}", left.path, left.why)).collect();
-    (!left.is_empty()).then(|| format!("not committed: {}", left.join("; ")))
 }
 
 /// A whole number is written without a fraction.
 pub(super) fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 { Value::from(value as i64) } else { Value::from(value) }
-}
-
-/// `Promote: A, B and 3 more`.
-pub(super) fn subject(what: &str, titles: &[&str]) -> String {
-    match titles {
-        [] => format!("{what} the vault"),
-        few if few.len() <= MAX_NAMED => format!("{what}: {}", few.join(", ")),
-        many => {
-            let named: Vec<&str> = many.iter().take(MAX_NAMED).copied().collect();
-            format!("{what} {} memories: {} …", many.len(), named.join(", "))
-        }
-    }
-}
-
-impl Engine {
-    /// Makes the vault at the first promotion, or finishes one whose making was cut short. What a person removed of
-    /// the layout since is not made again. Returns what is to be committed.
-    pub(super) fn ensure_vault(&self, now: Timestamp) -> Result<Vec<Change>> {
-        let written = if self.vault.vault_id()?.is_none() {
-            self.make_vault(now)?
-        } else {
-            self.ensure_repository()?;
-            Vec::new()
-        };
-        Ok(written.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
-    }
-
-    /// Lays out the vault and its repository, whatever of it is missing. In a folder that a person already uses,
-    /// only the folder of memories is made, and no repository. Returns the paths written.
-    ///
-    /// # Errors
-    /// [`Error::Io`], [`Error::Git`]; calling again completes what
-    /// is missing.
-    pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
-        if self.vault.is_a_persons()? {
-            self.vault.create_memories()?;
-            return Ok(Vec::new());
-        }
-        let vault_id = match self.vault.vault_id()? {
-            Some(id) => id,
-            None => self.randomness.replica_id(&format!("vault\n{}\n{now}", self.vault.root().display()))?,
-        };
-        let written = self.vault.create(&vault_id)?;
-        self.ensure_repository()?;
-        Ok(written)
-    }
-
-    fn ensure_repository(&self) -> Result<()> {
-        if self.config.git.mode == GitMode::Auto
-            && Git::open(self.vault.root()).is_err_and(|no_git| no_git == NoGit::Absent)
-        {
-            Git::init(self.vault.root())?;
-        }
-        Ok(())
-    }
 }

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Engine;
+use super::commit::{stem, subject};
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title};
-use super::promote::stem;
 use super::remember::round;
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::Result;
@@ -299,6 +299,51 @@ impl Engine {
             }
         }
     }
+}
+
+impl Engine {
+    /// Reads back what a person changed in the vault, and commits it. Returns what the person should know.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): nothing was read back then.
+    pub fn read_back(&self) -> Result<Vec<String>> {
+        Ok(self.read_back_at(self.clock.now())?.problems)
+    }
+
+    pub(super) fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
+        let reconciled = self.reconcile(now)?;
+        let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
+        let mut read = ReadBack {
+            edited: paths.collect(),
+            finished: reconciled.finished.clone(),
+            problems: reconciled.problems,
+            ..ReadBack::default()
+        };
+        // What a crash of ours left half done in git must not stand in the person's way.
+        if let Some(Err(error)) = self.git().map(|git| git.recover()) {
+            read.problems.push(error.to_string());
+        }
+        if !reconciled.changes.is_empty() {
+            let titles: Vec<&str> = read.edited.iter().map(|path| stem(path)).collect();
+            let what = if reconciled.edited.is_empty() { "Promote" } else { "Edit in Obsidian" };
+            let ids: Vec<String> =
+                reconciled.edited.iter().chain(&reconciled.finished).map(|(id, _)| id.to_string()).collect();
+            let (commit, notice) = self.commit(&reconciled.changes, &subject(what, &titles), &ids, now)?;
+            read.commit = commit;
+            read.problems.extend(notice);
+        }
+        Ok(read)
+    }
+}
+
+/// What reading the vault back brought.
+#[derive(Default)]
+pub(super) struct ReadBack {
+    pub(super) edited: Vec<String>,
+    /// Promotions that a crash had left unfinished, with their notes.
+    pub(super) finished: Vec<(MemoryId, String)>,
+    pub(super) commit: Option<String>,
+    pub(super) problems: Vec<String>,
 }
 
 fn is_note_of(memory: &Memory, path: &str) -> bool {

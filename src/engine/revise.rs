@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::commit::stem;
 use super::history::changed_fields;
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, clean_word, time};
-use super::promote::stem;
 use super::{Engine, lenient};
 use crate::clock::DayPart;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! Init, and what a home remembers about its vaults.
+//! Setting up: home, vault and repository, and what a home remembers about its vaults.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,9 +7,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Engine;
+use crate::clock::Timestamp;
+use crate::config::GitMode;
 use crate::error::Result;
 use crate::files;
-use crate::git::{Change, Kind as ChangeKind};
+use crate::git::{Change, Git, Kind as ChangeKind, NoGit};
 
 /// A request to set up home and vault.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -90,5 +92,46 @@ impl Engine {
         let text = serde_json::to_string_pretty(&state).unwrap_or_default();
         files::create_folder(&self.home)?;
         files::write_atomic(&self.home.join("state.json"), text.as_bytes())
+    }
+
+    /// Makes the vault at the first promotion, or finishes one whose making was cut short. What a person removed of
+    /// the layout since is not made again. Returns what is to be committed.
+    pub(super) fn ensure_vault(&self, now: Timestamp) -> Result<Vec<Change>> {
+        let written = if self.vault.vault_id()?.is_none() {
+            self.make_vault(now)?
+        } else {
+            self.ensure_repository()?;
+            Vec::new()
+        };
+        Ok(written.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
+    }
+
+    /// Lays out the vault and its repository, whatever of it is missing. In a folder that a person already uses,
+    /// only the folder of memories is made, and no repository. Returns the paths written.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Git`](crate::error::Error::Git); calling again completes what
+    /// is missing.
+    pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
+        if self.vault.is_a_persons()? {
+            self.vault.create_memories()?;
+            return Ok(Vec::new());
+        }
+        let vault_id = match self.vault.vault_id()? {
+            Some(id) => id,
+            None => self.randomness.replica_id(&format!("vault\n{}\n{now}", self.vault.root().display()))?,
+        };
+        let written = self.vault.create(&vault_id)?;
+        self.ensure_repository()?;
+        Ok(written)
+    }
+
+    fn ensure_repository(&self) -> Result<()> {
+        if self.config.git.mode == GitMode::Auto
+            && Git::open(self.vault.root()).is_err_and(|no_git| no_git == NoGit::Absent)
+        {
+            Git::init(self.vault.root())?;
+        }
+        Ok(())
     }
 }

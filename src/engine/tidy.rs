@@ -5,14 +5,15 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::promote::{Candidate, PromoteRequest, Promoted, stem, subject};
+use super::commit::{stem, subject};
+use super::compact::CompactAnswer;
+use super::promote::{Candidate, PromoteRequest, Promoted};
 use super::{Engine, lenient};
-use crate::clock::{DAY_MS, Timestamp};
+use crate::clock::Timestamp;
 use crate::config::PromotionMode;
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
-use crate::id::{MemoryId, content_hash};
-use crate::journal::Compaction;
+use crate::id::content_hash;
 use crate::memory::{By, Line, Memory, Op};
 use crate::note::{Note, Value, frontmatter};
 
@@ -51,36 +52,6 @@ pub struct TidyAnswer {
     /// What a person should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
-}
-
-/// What compaction did, or would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct CompactAnswer {
-    /// Lines before.
-    pub lines_before: usize,
-    /// Lines after.
-    pub lines_after: usize,
-    /// Bytes before.
-    pub bytes_before: usize,
-    /// Bytes after.
-    pub bytes_after: usize,
-    /// Memories whose text left the file, because they were forgotten long enough ago.
-    pub forgotten: usize,
-    /// Lines that could not be read, moved to quarantine.
-    pub quarantined: usize,
-}
-
-impl From<Compaction> for CompactAnswer {
-    fn from(done: Compaction) -> Self {
-        CompactAnswer {
-            lines_before: done.lines_before,
-            lines_after: done.lines_after,
-            bytes_before: done.bytes_before,
-            bytes_after: done.bytes_after,
-            forgotten: done.forgotten,
-            quarantined: done.quarantined,
-        }
-    }
 }
 
 impl Engine {
@@ -142,62 +113,6 @@ impl Engine {
             self.fold_index();
         }
         Ok(answer)
-    }
-
-    /// Reads back what a person changed in the vault, and commits it. Returns what the person should know.
-    ///
-    /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): nothing was read back then.
-    pub fn read_back(&self) -> Result<Vec<String>> {
-        Ok(self.read_back_at(self.clock.now())?.problems)
-    }
-
-    pub(super) fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
-        let reconciled = self.reconcile(now)?;
-        let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
-        let mut read = ReadBack {
-            edited: paths.collect(),
-            finished: reconciled.finished.clone(),
-            problems: reconciled.problems,
-            ..ReadBack::default()
-        };
-        // What a crash of ours left half done in git must not stand in the person's way.
-        if let Some(Err(error)) = self.git().map(|git| git.recover()) {
-            read.problems.push(error.to_string());
-        }
-        if !reconciled.changes.is_empty() {
-            let titles: Vec<&str> = read.edited.iter().map(|path| stem(path)).collect();
-            let what = if reconciled.edited.is_empty() { "Promote" } else { "Edit in Obsidian" };
-            let ids: Vec<String> =
-                reconciled.edited.iter().chain(&reconciled.finished).map(|(id, _)| id.to_string()).collect();
-            let (commit, notice) = self.commit(&reconciled.changes, &subject(what, &titles), &ids, now)?;
-            read.commit = commit;
-            read.problems.extend(notice);
-        }
-        Ok(read)
-    }
-
-    /// Compacts this machine's journal.
-    ///
-    /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy),
-    /// [`Error::Changed`](crate::error::Error::Changed); the journal is then as it was.
-    pub fn compact(&self, dry_run: bool) -> Result<CompactAnswer> {
-        let now = self.clock.now();
-        self.refresh_at(now)?;
-        let done = self.compact_now(dry_run, true, now)?;
-        self.refresh_at(now)?;
-        Ok(done.into())
-    }
-
-    fn compact_now(&self, dry_run: bool, may_end: bool, now: Timestamp) -> Result<Compaction> {
-        let keep = (self.config.forget.keep_days * DAY_MS as f64) as i64;
-        self.journal.compact(now, dry_run, |id| {
-            let store = self.store();
-            let (at, order) = store.state.forgotten_since(id)?;
-            let is_due = may_end && now.millis().saturating_sub(at.millis()) >= keep || store.state.is_purged(id);
-            is_due.then_some(order)
-        })
     }
 
     /// Notes whose use numbers are behind the journal.
@@ -323,16 +238,6 @@ impl Engine {
         let gone = left.filter(|path| !own.contains_key(path) && !self.vault.root().join(path).exists()).collect();
         (own, gone)
     }
-}
-
-/// What reading the vault back brought.
-#[derive(Default)]
-pub(super) struct ReadBack {
-    edited: Vec<String>,
-    /// Promotions that a crash had left unfinished, with their notes.
-    pub(super) finished: Vec<(MemoryId, String)>,
-    pub(super) commit: Option<String>,
-    pub(super) problems: Vec<String>,
 }
 
 /// A note whose numbers are behind, and its text with the new ones.

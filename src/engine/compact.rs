@@ -1,0 +1,64 @@
+//! Compact: this machine's journal without what it no longer says.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Engine;
+use crate::clock::{DAY_MS, Timestamp};
+use crate::error::Result;
+use crate::journal::Compaction;
+
+/// What compaction did, or would do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CompactAnswer {
+    /// Lines before.
+    pub lines_before: usize,
+    /// Lines after.
+    pub lines_after: usize,
+    /// Bytes before.
+    pub bytes_before: usize,
+    /// Bytes after.
+    pub bytes_after: usize,
+    /// Memories whose text left the file, because they were forgotten long enough ago.
+    pub forgotten: usize,
+    /// Lines that could not be read, moved to quarantine.
+    pub quarantined: usize,
+}
+
+impl From<Compaction> for CompactAnswer {
+    fn from(done: Compaction) -> Self {
+        CompactAnswer {
+            lines_before: done.lines_before,
+            lines_after: done.lines_after,
+            bytes_before: done.bytes_before,
+            bytes_after: done.bytes_after,
+            forgotten: done.forgotten,
+            quarantined: done.quarantined,
+        }
+    }
+}
+
+impl Engine {
+    /// Compacts this machine's journal.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy),
+    /// [`Error::Changed`](crate::error::Error::Changed); the journal is then as it was.
+    pub fn compact(&self, dry_run: bool) -> Result<CompactAnswer> {
+        let now = self.clock.now();
+        self.refresh_at(now)?;
+        let done = self.compact_now(dry_run, true, now)?;
+        self.refresh_at(now)?;
+        Ok(done.into())
+    }
+
+    pub(super) fn compact_now(&self, dry_run: bool, may_end: bool, now: Timestamp) -> Result<Compaction> {
+        let keep = (self.config.forget.keep_days * DAY_MS as f64) as i64;
+        self.journal.compact(now, dry_run, |id| {
+            let store = self.store();
+            let (at, order) = store.state.forgotten_since(id)?;
+            let is_due = may_end && now.millis().saturating_sub(at.millis()) >= keep || store.state.is_purged(id);
+            is_due.then_some(order)
+        })
+    }
+}
