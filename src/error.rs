@@ -79,16 +79,6 @@ pub enum Error {
         /// The system's own words.
         source: std::io::Error,
     },
-    /// A file written by a newer Ebbmark.
-    #[error("{} has format {found}; this Ebbmark writes {known}", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// The newest version known here.
-        known: u32,
-    },
     /// Git refused.
     #[error("git could not {action}: {detail}")]
     Git {
@@ -131,12 +121,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::NotFound { .. } | Error::Ambiguous { .. } | Error::Invalid { .. } => ErrorKind::User,
-            Error::Changed { .. }
-            | Error::Busy { .. }
-            | Error::Io { .. }
-            | Error::Newer { .. }
-            | Error::Git { .. }
-            | Error::Index { .. } => ErrorKind::Environment,
+            Error::Changed { .. } | Error::Busy { .. } | Error::Io { .. } | Error::Git { .. } | Error::Index { .. } => {
+                ErrorKind::Environment
+            }
             Error::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -162,7 +149,6 @@ impl Error {
                 }
                 _ => "nothing that was acknowledged before is lost; `ebbmark where` shows the paths in use".into(),
             },
-            Error::Newer { .. } => "update Ebbmark; the file is left as it is".into(),
             Error::Git { .. } => "memory goes on without git; the next `ebbmark tidy` commits what is missing".into(),
             Error::Index { .. } => "deleting the home's `cache` folder is safe: it is rebuilt".into(),
             Error::Internal(_) => "please report this with the command that led to it".into(),

@@ -337,7 +337,7 @@ impl Engine {
         if queries.len() > MAX_QUERIES {
             return Err(Error::invalid("query", "more than 5 wordings", "ask for one need a call"));
         }
-        let notice = self.notice();
+        let mut notice = self.notice();
         let store = self.store();
         let explain = request.explain.unwrap_or(false);
         let (ranked, total) = if queries.is_empty() {
@@ -373,6 +373,17 @@ impl Engine {
             let strong: Vec<MemoryId> = ranked.iter().filter(is_used).map(|ranked| ranked.id).collect();
             let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
             self.note_uses(&strong, &contexts, now);
+        }
+        if !found && filter.scopes.is_some() {
+            // What lies in other projects is not shown unasked, but it is said that it is there.
+            let everywhere = Filter { scopes: None, ..filter };
+            let (elsewhere, _) = self.search(&store, &queries, &everywhere, MAX_LIMIT as usize, now)?;
+            let count = elsewhere.iter().filter(|ranked| ranked.factors.lexical >= FOUND_FROM).count();
+            if count > 0 {
+                notice = Some(format!(
+                    "{count} fitting memories of projects that were not searched: name them in `scope`, or include `all_scopes`"
+                ));
+            }
         }
         Ok(RecallAnswer { found, hits, total, notice })
     }

@@ -213,3 +213,16 @@ fn compaction_keeps_a_restore_that_came_after_the_last_look() {
     let fresh = engine_at(root.path(), "2026-03-01");
     assert_eq!(texts(&fresh, &RecallRequest::of("spare key")), ["The spare key is under the blue pot"]);
 }
+
+#[test]
+fn what_only_another_project_knows_is_said_to_be_there() {
+    let root = tempfile::tempdir().unwrap();
+    let engine = engine_at(root.path(), "2026-11-29");
+    let scope = Some("falcon".to_owned());
+    tell(&engine, NewMemory { text: "The API listens on port 8080".into(), scope, ..NewMemory::default() });
+    let answer = engine.recall(&RecallRequest::of("API port")).unwrap();
+    assert!(!answer.found && answer.hits.is_empty());
+    assert!(answer.notice.unwrap().contains("all_scopes"));
+    let request = RecallRequest { scope: vec!["Falcon".into()], ..RecallRequest::of("API port") };
+    assert_eq!(texts(&engine, &request), ["The API listens on port 8080"]);
+}
