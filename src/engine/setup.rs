@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Engine;
 use crate::clock::Timestamp;
 use crate::config::GitMode;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files;
 use crate::git::{Change, Git, Kind as ChangeKind, NoGit};
 
@@ -51,7 +51,7 @@ impl Engine {
     /// Makes home and vault where they are missing. Everything works without it.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io), [`Error::Git`](crate::error::Error::Git); calling again completes what
+    /// [`Error::Io`], [`Error::Git`]; calling again completes what
     /// is missing.
     pub fn init(&self, _request: &InitRequest) -> Result<InitAnswer> {
         let now = self.clock.now();
@@ -110,7 +110,7 @@ impl Engine {
     /// only the folder of memories is made, and no repository. Returns the paths written.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io), [`Error::Git`](crate::error::Error::Git); calling again completes what
+    /// [`Error::Io`], [`Error::Git`]; calling again completes what
     /// is missing.
     pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
         if self.vault.is_a_persons()? {
@@ -126,12 +126,15 @@ impl Engine {
         Ok(written)
     }
 
+    /// Makes the repository of a vault that has none. What git refuses stops nothing: the commit says that there is no
+    /// repository, and the next tidy tries again.
     fn ensure_repository(&self) -> Result<()> {
-        if self.config.git.mode == GitMode::Auto
-            && Git::open(self.vault.root()).is_err_and(|no_git| no_git == NoGit::Absent)
-        {
-            Git::init(self.vault.root())?;
+        if self.config.git.mode == GitMode::Off || Git::open(self.vault.root()) != Err(NoGit::Absent) {
+            return Ok(());
         }
-        Ok(())
+        match Git::init(self.vault.root()) {
+            Ok(_) | Err(Error::Git { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }

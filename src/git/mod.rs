@@ -146,8 +146,10 @@ impl Git {
             Ok(outer) => return Err(refuse(format!("the vault is already in {}", outer.repository_dir.display()))),
             Err(reason) => return Err(refuse(reason.to_string())),
         }
-        // What is no repository yet has no other owner: a crash of ours left the lock.
-        files::remove(&root.join(".git/config.lock"))?;
+        // What is no repository yet has no other owner: a crash of ours left these locks.
+        for name in ["config.lock", "HEAD.lock"] {
+            files::remove(&root.join(".git").join(name))?;
+        }
         let mut options = RepositoryInitOptions::new();
         options.initial_head(FIRST_BRANCH).external_template(false).mkpath(false).mkdir(false);
         let repository = Repository::init_opts(root, &options).map_err(failed("make a repository"))?;
