@@ -234,6 +234,14 @@ pub fn remove(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A path as a person writes it: a leading `~/` is their home folder, where that is known.
+pub fn with_home(path: &Path, user_home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), user_home) {
+        (Ok(rest), Some(user_home)) => user_home.join(rest),
+        _ => path.to_owned(),
+    }
+}
+
 /// Removes a folder that we made, with all it holds.
 ///
 /// # Errors

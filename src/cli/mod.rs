@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{self, Engine, say};
 use crate::error::{Error, ErrorKind, Result};
+use crate::files;
 use crate::id::{Randomness, content_hash};
 use crate::mcp;
 use crate::words;
@@ -274,10 +275,7 @@ fn options(common: &Common, environment: &Environment) -> Result<engine::Options
         })
     };
     // `~` comes unexpanded from the settings of MCP clients.
-    let expanded = |path: PathBuf| match (path.strip_prefix("~"), &environment.user_home) {
-        (Ok(rest), Some(user_home)) => user_home.join(rest),
-        _ => path,
-    };
+    let expanded = |path: PathBuf| files::with_home(&path, environment.user_home.as_deref());
     let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
     let named = common.home.clone().or_else(|| environment.home.clone()).map(expanded).map(absolute);
     let (home, default_vault) = match named {

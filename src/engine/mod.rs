@@ -26,7 +26,7 @@ mod upkeep;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jiff::tz::TimeZone;
 
@@ -129,7 +129,8 @@ impl Engine {
             Error::invalid("config.toml", "is not UTF-8", "save it as UTF-8; nothing was read or written")
         })?;
         let (config, warnings) = Config::read(&text)?;
-        let configured = config.vault_path.as_deref().map(|path| as_written(path, user_home.as_deref(), &home));
+        let configured =
+            config.vault_path.as_deref().map(|path| home.join(files::with_home(path, user_home.as_deref())));
         let vault = vault.or(configured).unwrap_or(default_vault);
         refuse_nesting(&home, &vault)?;
         let time_zone = match &config.time_zone {
@@ -179,6 +180,10 @@ impl Engine {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn store_mut(&self) -> RwLockWriteGuard<'_, Store> {
+        self.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn index(&self) -> MutexGuard<'_, IndexState> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,7 +203,7 @@ impl Engine {
             Change::Added => {
                 let mut lines: Vec<Told> = Vec::new();
                 if reading.read(now, |told| lines.push(told))? {
-                    self.store.write().unwrap_or_else(PoisonError::into_inner).apply(lines);
+                    self.store_mut().apply(lines);
                 } else {
                     self.read_all(&mut reading, now)?;
                 }
@@ -216,7 +221,7 @@ impl Engine {
         })?;
         state.settle();
         let store = self.store_of(state);
-        *self.store.write().unwrap_or_else(PoisonError::into_inner) = store;
+        *self.store_mut() = store;
         Ok(())
     }
 
@@ -244,7 +249,7 @@ impl Engine {
         let Ok(mut state) = self.index.try_lock() else { return };
         let Some(index) = state.index.as_mut().filter(|index| index.is_changed()) else { return };
         let reloaded = index.reload();
-        let mut store = self.store.write().unwrap_or_else(PoisonError::into_inner);
+        let mut store = self.store_mut();
         let followed = reloaded.and_then(|()| store.rejoin(index));
         if let Err(error) = followed {
             state.trouble = Some(error.to_string());
@@ -258,7 +263,7 @@ impl Engine {
         let mut state = self.index();
         state.trouble = Some(error.to_string());
         state.index = None;
-        self.store.write().unwrap_or_else(PoisonError::into_inner).leave_index();
+        self.store_mut().leave_index();
     }
 
     /// Folder of what is derived and may be deleted.
@@ -400,12 +405,4 @@ fn resolved(path: &Path) -> PathBuf {
         }
     }
     real
-}
-
-/// A path as a person writes it in a file: `~/` is their home folder, anything else relative starts at `base`.
-fn as_written(path: &Path, user_home: Option<&Path>, base: &Path) -> PathBuf {
-    match (path.strip_prefix("~"), user_home) {
-        (Ok(rest), Some(user_home)) => user_home.join(rest),
-        _ => base.join(path),
-    }
 }

@@ -315,7 +315,7 @@ impl Engine {
         if let Some(id) = known_in_call.get(&key) {
             return Ok(Known::InBatch(*id));
         }
-        let exact = self.store.write().unwrap_or_else(std::sync::PoisonError::into_inner).same_as(key);
+        let exact = self.store_mut().same_as(key);
         let store = draft.store();
         let is_current =
             |memory: &Memory| memory.superseded.is_none() && memory.valid_until.is_none_or(|until| until > draft.now);

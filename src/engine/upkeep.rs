@@ -74,36 +74,34 @@ impl Engine {
             return;
         }
         let mut state = self.index();
-        let folded = (|| -> Result<Option<Index>> {
-            let index = match state.index.take() {
-                Some(index) => index,
-                None if state.trouble.is_some() => Index::discard(&self.cache(), words::ANALYZER_VERSION)?,
-                None => Index::ensure(&self.cache(), words::ANALYZER_VERSION)?,
-            };
-            // The store is held for one document at a time: requests go on meanwhile.
-            let documents = missing.into_iter().filter_map(|id| self.store().document(id));
-            // Where another process is at it, its commit will be seen like this one's.
-            index.fold_in(documents, &gone)?;
-            Ok(Some(index))
-        })();
-        match folded {
-            Ok(index) => {
-                state.index = index;
-                state.was_opened = true;
-                state.trouble = None;
-                if let Some(index) = state.index.as_mut() {
-                    let reloaded = index.reload();
-                    let mut store = self.store.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    if let Err(error) = reloaded.and_then(|()| store.rejoin(index)) {
-                        state.trouble = Some(error.to_string());
-                        store.leave_index();
-                    }
-                }
-                if state.trouble.is_some() {
-                    state.index = None;
-                }
+        let opened = match state.index.take() {
+            Some(index) => Ok(index),
+            None if state.trouble.is_some() => Index::discard(&self.cache(), words::ANALYZER_VERSION),
+            None => Index::ensure(&self.cache(), words::ANALYZER_VERSION),
+        };
+        // The store is held for one document at a time: requests go on meanwhile.
+        let documents = missing.into_iter().filter_map(|id| self.store().document(id));
+        // Where another process is at it, its commit will be seen like this one's.
+        let folded = opened.and_then(|index| index.fold_in(documents, &gone).map(|_| index));
+        let mut index = match folded {
+            Ok(index) => index,
+            Err(error) => {
+                state.trouble = Some(error.to_string());
+                return;
             }
-            Err(error) => state.trouble = Some(error.to_string()),
+        };
+        state.was_opened = true;
+        let reloaded = index.reload();
+        let mut store = self.store_mut();
+        match reloaded.and_then(|()| store.rejoin(&index)) {
+            Ok(()) => {
+                state.trouble = None;
+                state.index = Some(index);
+            }
+            Err(error) => {
+                state.trouble = Some(error.to_string());
+                store.leave_index();
+            }
         }
     }
 }
