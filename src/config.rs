@@ -18,6 +18,18 @@ pub enum PromotionMode {
     Off,
 }
 
+/// When a write is acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Durability {
+    /// Once it is on disk: a power cut takes nothing that was acknowledged.
+    #[default]
+    Always,
+    /// Once the system has it; it is synced every second or two. Faster, and weaker: a power cut takes what was
+    /// acknowledged in the last two seconds. A crash of the program takes nothing.
+    Interval,
+}
+
 /// A named set of numbers that the rest of the file is laid over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -183,6 +195,8 @@ pub struct Config {
     /// Zone of the dates in notes, like `Europe/Berlin`; the system's where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
+    /// When a write is acknowledged.
+    pub durability: Durability,
     /// What `tidy` does with memories that have proved themselves.
     pub promotion: PromotionMode,
     /// The set of numbers that this file is laid over.
@@ -226,6 +240,7 @@ impl Config {
         Config {
             vault_path: None,
             time_zone: None,
+            durability: Durability::Always,
             promotion: PromotionMode::default(),
             preset,
             decay,

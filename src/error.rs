@@ -55,6 +55,14 @@ pub enum Error {
         /// What to do instead.
         hint: String,
     },
+    /// A file that a newer Ebbmark writes: this version only reads there.
+    #[error("{} line {line} was written by a newer Ebbmark; this version only reads here", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its line, counted from 1.
+        line: u64,
+    },
     /// The file changed since it was last read; nothing was written.
     #[error("{} changed while it was being edited; nothing was written", path.display())]
     Changed {
@@ -117,13 +125,22 @@ impl Error {
         move |source| Error::Io { action, path, source }
     }
 
+    /// Whether it is for want of room on the disk.
+    pub fn is_disk_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Error::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+
     /// Who can do something about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::NotFound { .. } | Error::Ambiguous { .. } | Error::Invalid { .. } => ErrorKind::User,
-            Error::Changed { .. } | Error::Busy { .. } | Error::Io { .. } | Error::Git { .. } | Error::Index { .. } => {
-                ErrorKind::Environment
-            }
+            Error::Newer { .. }
+            | Error::Changed { .. }
+            | Error::Busy { .. }
+            | Error::Io { .. }
+            | Error::Git { .. }
+            | Error::Index { .. } => ErrorKind::Environment,
             Error::Internal(_) => ErrorKind::Internal,
         }
     }
@@ -134,6 +151,9 @@ impl Error {
             Error::NotFound { .. } => "find its id with `recall`; `ebbmark faded` lists what has faded".into(),
             Error::Ambiguous { .. } => "give more characters of the id".into(),
             Error::Invalid { hint, .. } => hint.clone(),
+            Error::Newer { .. } => {
+                "nothing was written: update Ebbmark, or restart the client so that it starts the newer one".into()
+            }
             Error::Changed { .. } => "try again: the newer text will be read first".into(),
             Error::Busy { .. } => "wait for the other process, or end it; nothing was written".into(),
             Error::Io { source, .. } => match source.kind() {

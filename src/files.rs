@@ -1,28 +1,26 @@
 //! Every write to disk: folders, atomic replacement, synced appends, moves, locks, contained paths.
 //!
 //! Files are created with mode 0600 and folders with 0700, from the first instant. On return of a
-//! write the bytes are on disk, and so is the folder entry.
+//! write the bytes are on disk, and so is the folder entry. The calls to the system are in one place, where tests can
+//! note them down and make them fail: [`rehearsal`].
 #![expect(clippy::disallowed_methods, reason = "the one module that writes to disk")]
 
+mod append;
+mod lock;
+pub mod rehearsal;
+mod reserve;
+mod system;
+
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File, ReadDir};
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
-use std::time::{Duration, Instant};
+
+pub use append::{Appender, OpenFile};
+pub use lock::{LOCK_WAIT, Lock, Patience};
+pub use reserve::{give_up_reserve, keep_reserve};
 
 use crate::error::{Error, Result};
-
-/// How long a lock is waited for before [`Error::Busy`].
-pub const LOCK_WAIT: Duration = Duration::from_secs(5);
-
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options
-}
 
 /// Makes a folder and its missing parents, readable by the owner only. An existing folder is left as it is.
 ///
@@ -32,28 +30,35 @@ pub fn create_folder(path: &Path) -> Result<()> {
     if path.is_dir() {
         return Ok(());
     }
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(0o700);
+    match system::make_folder(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && path.parent().is_some_and(|above| above != path) => {
+            create_folder(parent(path))?;
+            return create_folder(path);
+        }
+        // Another process was faster.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made.map_err(Error::io("create folder", path))?,
     }
-    builder.create(path).map_err(Error::io("create folder", path))?;
-    sync_folder(path.parent().unwrap_or(path));
-    Ok(())
+    sync_folder(parent(path))
 }
 
-/// Makes the entries of a folder durable. Best effort: some systems cannot open folders.
-fn sync_folder(path: &Path) {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    if let Ok(folder) = File::open(path) {
-        drop(folder.sync_all());
+/// Makes the entries of a folder durable, where the system can: not all let folders be opened.
+fn sync_folder(path: &Path) -> Result<()> {
+    match system::sync_folder(path) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::PermissionDenied | ErrorKind::Unsupported | ErrorKind::InvalidInput
+            ) =>
+        {
+            Ok(())
+        }
+        synced => synced.map_err(Error::io("sync folder", path)),
     }
 }
 
 fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Reads a whole file.
@@ -61,7 +66,7 @@ fn parent(path: &Path) -> &Path {
 /// # Errors
 /// [`Error::Io`], also where the file does not exist.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(Error::io("read", path))
+    system::read(path).map_err(Error::io("read", path))
 }
 
 /// Reads a whole file; `None` where there is none.
@@ -69,46 +74,95 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// [`Error::Io`] for anything but absence.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    match fs::read(path) {
+    match system::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", path)(error)),
     }
 }
 
-/// Writes a temporary file beside `path`, hidden by a leading dot, and syncs it.
-fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let mut name = OsString::from(".");
-    name.push(path.file_name().unwrap_or_default());
-    name.push(format!(".{:08x}.tmp", getrandom::u32().unwrap_or_else(|_| std::process::id())));
-    let temporary = parent(path).join(name);
-    let written = private(OpenOptions::new().write(true).create_new(true)).open(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    if let Err(error) = written {
-        drop(fs::remove_file(&temporary));
-        return Err(Error::io("write", path)(error));
+/// Opens a file for reading.
+///
+/// # Errors
+/// The system's own.
+pub fn open(path: &Path) -> io::Result<File> {
+    system::open(path)
+}
+
+/// Lists a folder.
+///
+/// # Errors
+/// The system's own.
+pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
+    system::read_dir(path)
+}
+
+/// New content for a file, on disk beside it in a temporary file that is hidden by a leading dot. Dropped, it is gone.
+#[derive(Debug)]
+pub struct Replacement {
+    file: File,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Replacement {
+    /// Writes the temporary file and syncs it. The file itself is not touched.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; nothing is then left behind.
+    pub fn begin(path: &Path, bytes: &[u8]) -> Result<Self> {
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{:08x}.tmp", getrandom::u32().unwrap_or_else(|_| std::process::id())));
+        let temporary = parent(path).join(name);
+        let file = system::create_new(&temporary).map_err(Error::io("write", path))?;
+        let replacement = Replacement { file, temporary, path: path.to_owned() };
+        replacement.add(bytes)?;
+        Ok(replacement)
     }
-    Ok(temporary)
+
+    fn add(&self, bytes: &[u8]) -> Result<()> {
+        system::append(&self.file, &self.temporary, bytes)
+            .and_then(|()| system::sync(&self.file, &self.temporary))
+            .map_err(Error::io("write", &self.path))
+    }
+
+    /// Adds `more`, syncs it, and takes the file's place in one step. An existing file's mode is kept.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the file is then untouched, unless it was only its folder that could not be synced.
+    pub fn finish(self, more: &[u8]) -> Result<()> {
+        if !more.is_empty() {
+            self.add(more)?;
+        }
+        self.take_mode();
+        system::rename(&self.temporary, &self.path).map_err(Error::io("replace", &self.path))?;
+        sync_folder(parent(&self.path))
+    }
+
+    fn take_mode(&self) {
+        if let Ok(old) = fs::metadata(&self.path) {
+            drop(system::set_mode_of(&self.temporary, &old));
+        }
+    }
+}
+
+impl Drop for Replacement {
+    fn drop(&mut self) {
+        // After an exchange this is the old file; after a rename there is none.
+        if self.temporary.exists() {
+            drop(system::remove(&self.temporary));
+        }
+    }
 }
 
 /// Replaces (or makes) a file in one step: readers see the old bytes or the new ones, also after a power cut.
 /// An existing file keeps its mode.
 ///
 /// # Errors
-/// [`Error::Io`]; the old file is then untouched.
+/// [`Error::Io`]; the old file is then untouched, unless it was only its folder that could not be synced.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = write_beside(path, bytes)?;
-    if let Ok(old) = fs::metadata(path) {
-        drop(fs::set_permissions(&temporary, old.permissions()));
-    }
-    if let Err(error) = fs::rename(&temporary, path) {
-        drop(fs::remove_file(&temporary));
-        return Err(Error::io("replace", path)(error));
-    }
-    sync_folder(parent(path));
-    Ok(())
+    Replacement::begin(path, bytes)?.finish(b"")
 }
 
 /// As [`write_atomic`], but only over a file whose bytes are as expected. Where the system can exchange two files, also
@@ -117,48 +171,24 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
 /// # Errors
 /// [`Error::Changed`] where it has other bytes by then; [`Error::Io`]. The file is then untouched.
 pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<()> {
-    let temporary = write_beside(path, bytes)?;
-    let replaced = replace_with(path, &temporary, bytes, is_expected);
-    // After an exchange this is the old file; after a failure the new one.
-    drop(fs::remove_file(&temporary));
-    replaced?;
-    sync_folder(parent(path));
-    Ok(())
-}
-
-fn replace_with(path: &Path, temporary: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<()> {
     let changed = || Error::Changed { path: path.to_owned() };
+    let new = Replacement::begin(path, bytes)?;
     if !is_expected(&read(path)?) {
         return Err(changed());
     }
-    if let Ok(old) = fs::metadata(path) {
-        drop(fs::set_permissions(temporary, old.permissions()));
+    new.take_mode();
+    if system::exchange(&new.temporary, path).is_err() {
+        return new.finish(b"");
     }
-    if !exchange(temporary, path) {
-        return fs::rename(temporary, path).map_err(Error::io("replace", path));
-    }
-    if is_expected(&read(temporary)?) {
-        return Ok(());
+    if is_expected(&read(&new.temporary)?) {
+        drop(new);
+        return sync_folder(parent(path));
     }
     // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours.
-    if exchange(temporary, path) && read(temporary)? != bytes {
-        fs::rename(temporary, path).map_err(Error::io("put back", path))?;
+    if system::exchange(&new.temporary, path).is_ok() && read(&new.temporary)? != bytes {
+        system::rename(&new.temporary, path).map_err(Error::io("put back", path))?;
     }
     Err(changed())
-}
-
-/// Exchanges two files in one step; `false` where the system cannot.
-fn exchange(a: &Path, b: &Path) -> bool {
-    #[cfg(any(target_os = "linux", target_os = "macos"))]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).is_ok()
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-    {
-        let _ = (a, b);
-        false
-    }
 }
 
 /// Whether a file's name is one of our temporary ones: `.NAME.xxxxxxxx.tmp`.
@@ -170,9 +200,9 @@ pub fn is_leftover(name: &str) -> bool {
 
 /// Removes temporary files of ours that a crash left in a folder. Only while nobody else can be writing there.
 pub fn remove_leftovers(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in system::read_dir(folder).into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name().to_string_lossy()) {
-            drop(fs::remove_file(entry.path()));
+            drop(system::remove(&entry.path()));
         }
     }
 }
@@ -180,19 +210,18 @@ pub fn remove_leftovers(folder: &Path) {
 /// Makes a new file in one step, never replacing one: `false` where the name is taken.
 ///
 /// # Errors
-/// [`Error::Io`]; nothing is then left behind.
+/// [`Error::Io`]; nothing is then left behind, unless it was only its folder that could not be synced.
 pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool> {
-    let temporary = write_beside(path, bytes)?;
-    let linked = fs::hard_link(&temporary, path);
-    drop(fs::remove_file(&temporary));
-    match linked {
+    let new = Replacement::begin(path, bytes)?;
+    match system::link(&new.temporary, path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         // A file system without hard links: the name is claimed first, then filled.
-        Err(_) => match private(OpenOptions::new().write(true).create_new(true)).open(path) {
-            Ok(mut file) => {
-                file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-                    drop(fs::remove_file(path));
+        Err(_) => match system::create_new(path) {
+            Ok(file) => {
+                let filled = system::append(&file, path, bytes).and_then(|()| system::sync(&file, path));
+                filled.map_err(|error| {
+                    drop(system::remove(path));
                     Error::io("write", path)(error)
                 })?;
             }
@@ -200,38 +229,42 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool> {
             Err(error) => return Err(Error::io("create", path)(error)),
         },
     }
-    sync_folder(parent(path));
+    drop(new);
+    sync_folder(parent(path))?;
     Ok(true)
 }
 
 /// Moves a file, never replacing one: `false` where the target's name is taken.
 ///
 /// # Errors
-/// [`Error::Io`]; the file is then still where it was.
+/// [`Error::Io`]; the file is then still where it was, under both names, or moved and only its folder not synced.
 pub fn move_file(from: &Path, to: &Path) -> Result<bool> {
-    match fs::hard_link(from, to) {
-        Ok(()) => fs::remove_file(from).map_err(Error::io("remove", from))?,
+    match system::link(from, to) {
+        // The new name is durable before the old one goes.
+        Ok(()) => {
+            sync_folder(parent(to))?;
+            system::remove(from).map_err(Error::io("remove", from))?;
+        }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         Err(_) if fs::symlink_metadata(to).is_ok() => return Ok(false),
-        Err(_) => fs::rename(from, to).map_err(Error::io("move", from))?,
+        Err(_) => system::rename(from, to).map_err(Error::io("move", from))?,
     }
-    sync_folder(parent(to));
-    sync_folder(parent(from));
+    sync_folder(parent(to))?;
+    sync_folder(parent(from))?;
     Ok(true)
 }
 
 /// Removes a file; one that is not there is fine.
 ///
 /// # Errors
-/// [`Error::Io`]; the file is then still there.
+/// [`Error::Io`]; the file is then still there, unless it was only its folder that could not be synced.
 pub fn remove(path: &Path) -> Result<()> {
-    match fs::remove_file(path) {
+    match system::remove(path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(Error::io("remove", path)(error)),
     }
-    sync_folder(parent(path));
-    Ok(())
+    sync_folder(parent(path))
 }
 
 /// A path as a person writes it: a leading `~/` is their home folder, where that is known.
@@ -247,7 +280,7 @@ pub fn with_home(path: &Path, user_home: Option<&Path>) -> PathBuf {
 /// # Errors
 /// [`Error::Io`]; part of it may then be gone.
 pub fn remove_folder(path: &Path) -> Result<()> {
-    fs::remove_dir_all(path).map_err(Error::io("remove", path))
+    system::remove_folder(path).map_err(Error::io("remove", path))
 }
 
 /// Joins `relative` to `root`, refusing whatever would leave it.
@@ -273,155 +306,10 @@ pub fn contained(root: &Path, relative: &Path) -> Result<PathBuf> {
     if path == root { Err(refuse("names no file")) } else { Ok(path) }
 }
 
-/// A file that only grows: whole lines, one write each, synced.
-#[derive(Debug)]
-pub struct Appender {
-    file: File,
-    path: PathBuf,
-}
-
-impl Appender {
-    /// Opens the file for appending, making it where it is missing.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn open(path: &Path) -> Result<Self> {
-        let is_new = !path.exists();
-        let file = private(OpenOptions::new().read(true).append(true).create(true))
-            .open(path)
-            .map_err(Error::io("open", path))?;
-        if is_new {
-            sync_folder(parent(path));
-        }
-        Ok(Appender { file, path: path.to_owned() })
-    }
-
-    /// Whether the open file still is the one at its path (it is not after a compaction).
-    pub fn is_current(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let (Ok(ours), Ok(there)) = (self.file.metadata(), fs::metadata(&self.path)) else { return false };
-            (ours.dev(), ours.ino()) == (there.dev(), there.ino())
-        }
-        #[cfg(not(unix))]
-        {
-            false
-        }
-    }
-
-    /// Appends whole lines (`lines` ends with a newline) with one write, then `fdatasync`: on return they are on disk.
-    /// A file that does not end with a newline, after a crash, gets one first, so that nothing is glued to a torn line.
-    ///
-    /// # Errors
-    /// [`Error::Io`]. Whatever was written after the last complete line is then cut off again.
-    pub fn append(&mut self, lines: &[u8]) -> Result<()> {
-        let before = self.file.seek(SeekFrom::End(0)).map_err(Error::io("read", &self.path))?;
-        let torn = before > 0 && self.last_byte(before)? != b'\n';
-        let written = if torn {
-            let mut repaired = Vec::with_capacity(lines.len() + 1);
-            repaired.push(b'\n');
-            repaired.extend_from_slice(lines);
-            self.file.write_all(&repaired)
-        } else {
-            self.file.write_all(lines)
-        };
-        written.and_then(|()| self.file.sync_data()).map_err(|error| {
-            self.cut_incomplete_line(before);
-            Error::io("append to", &self.path)(error)
-        })
-    }
-
-    fn last_byte(&mut self, length: u64) -> Result<u8> {
-        let mut last = [0];
-        self.file
-            .seek(SeekFrom::Start(length - 1))
-            .and_then(|_| self.file.read_exact(&mut last))
-            .map_err(Error::io("read", &self.path))?;
-        Ok(last[0])
-    }
-
-    /// After a failed write: cuts what follows the last newline, never below the former length.
-    fn cut_incomplete_line(&mut self, before: u64) {
-        let mut added = Vec::new();
-        if self.file.seek(SeekFrom::Start(before)).is_ok() && self.file.read_to_end(&mut added).is_ok() {
-            let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
-            if (added.len() as u64) > whole {
-                drop(self.file.set_len(before + whole));
-            }
-        }
-    }
-}
-
-/// Waiting with an end: short random pauses until a time is over.
-#[derive(Debug)]
-pub struct Patience {
-    began: Instant,
-    wait: Duration,
-}
-
-impl Patience {
-    /// Begins to wait for at most `wait`.
-    pub fn new(wait: Duration) -> Self {
-        Patience { began: Instant::now(), wait }
-    }
-
-    /// Pauses for 1 to 5 milliseconds; `false` where the time is over.
-    pub fn pause(&self) -> bool {
-        if self.began.elapsed() >= self.wait {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(1 + u64::from(getrandom::u32().unwrap_or(7) % 5)));
-        true
-    }
-}
-
-/// An advisory lock between processes, held until dropped. Its file is never removed.
-#[derive(Debug)]
-pub struct Lock {
-    _file: File,
-}
-
-impl Lock {
-    /// Waits for the lock as long as `patience` lasts.
-    ///
-    /// # Errors
-    /// [`Error::Busy`] with the holder after that time; [`Error::Io`] where the file system has no locks.
-    pub fn acquire(path: &Path, patience: &Patience) -> Result<Lock> {
-        loop {
-            if let Some(lock) = Self::try_acquire(path)? {
-                return Ok(lock);
-            }
-            if !patience.pause() {
-                let holder = fs::read_to_string(path).unwrap_or_default();
-                let holder = if holder.trim().is_empty() { "another process".into() } else { holder.trim().to_owned() };
-                return Err(Error::Busy { path: path.to_owned(), holder });
-            }
-        }
-    }
-
-    /// Takes the lock if it is free; `None` where another process, or another handle of this one, holds it.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where the file cannot be made or the file system has no locks.
-    pub fn try_acquire(path: &Path) -> Result<Option<Lock>> {
-        let mut file = private(OpenOptions::new().read(true).write(true).create(true).truncate(false))
-            .open(path)
-            .map_err(Error::io("open", path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(Error::io("lock", path)(error)),
-        }
-        // Who holds it is for people only; a failure to note it changes nothing.
-        let noted = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
-        drop(noted);
-        Ok(Some(Lock { _file: file }))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -479,7 +367,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("j");
         fs::write(&path, b"whole\ntor").unwrap();
-        Appender::open(&path).unwrap().append(b"next\n").unwrap();
+        Appender::open(&path).unwrap().append(b"next\n", true).unwrap();
         assert_eq!(read(&path).unwrap(), b"whole\ntor\nnext\n");
     }
 

@@ -145,7 +145,7 @@ impl Engine {
         };
         let identity = Identity { machine, replica, randomness: randomness.clone() };
         Ok(Engine {
-            journal: Journal::new(&home, identity),
+            journal: Journal::new(&home, identity, config.durability),
             vault: Vault::open(&vault),
             home,
             config,

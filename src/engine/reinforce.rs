@@ -216,6 +216,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Io`] where the journal cannot be written; the uses are kept for the next try.
     pub fn flush_uses(&self) -> Result<()> {
+        self.journal.sync()?;
         if self.pending().is_empty() {
             return Ok(());
         }

@@ -14,6 +14,7 @@ pub(super) const MAX_LINE: usize = 4 << 20;
 /// A line that was read, with its checksum.
 #[derive(Debug, Clone)]
 pub(super) struct Read {
+    /// What it says.
     pub(super) line: Line,
     pub(super) crc: u32,
 }
@@ -64,6 +65,44 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Read, Fault> {
         Some((_, crc)) => Ok(Read { line, crc }),
         None if line.n.is_some() => Err(Fault::NoChecksum),
         None => Ok(Read { line, crc: crc32c::crc32c(bytes) }),
+    }
+}
+
+/// How every line of ours begins. Within a line it cannot stand: there its quotes would be escaped.
+const START: &[u8] = b"{\"v\":";
+
+/// Reads what stands between two newlines, blank or not: `each` gets every line or faulty part, with its bytes and
+/// where they begin. Usually that is one line. Where a crash or another program glued several together, each line with
+/// a right checksum is read, and what lies between is a fault.
+pub(super) fn read<'a>(bytes: &'a [u8], mut each: impl FnMut(usize, &'a [u8], Result<Read, Fault>)) {
+    let begin = bytes.len() - bytes.trim_ascii_start().len();
+    let bytes = bytes.trim_ascii();
+    if bytes.is_empty() {
+        return;
+    }
+    let fault = match parse(bytes) {
+        Err(fault) if fault != Fault::Newer => fault,
+        done => return each(begin, bytes, done),
+    };
+    let mut starts: Vec<usize> =
+        bytes.windows(START.len()).enumerate().filter(|(_, window)| *window == START).map(|(at, _)| at).collect();
+    starts.push(bytes.len());
+    let mut read_to = 0;
+    for pair in starts.windows(2) {
+        let piece = bytes[pair[0]..pair[1]].trim_ascii_end();
+        if split_trailer(piece).is_none() {
+            continue;
+        }
+        if let line @ (Ok(_) | Err(Fault::Newer)) = parse(piece) {
+            if pair[0] > read_to {
+                each(begin + read_to, &bytes[read_to..pair[0]], Err(fault));
+            }
+            each(begin + pair[0], piece, line);
+            read_to = pair[1];
+        }
+    }
+    if read_to < bytes.len() {
+        each(begin + read_to, &bytes[read_to..], Err(fault));
     }
 }
 

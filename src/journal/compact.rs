@@ -5,6 +5,7 @@
 //! restored tomorrow, and the fold over all files is the same before and after.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
@@ -12,7 +13,7 @@ use super::codec::{self, Read};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
-use crate::memory::{By, Line, OP_KEY_DAYS, Op};
+use crate::memory::{By, Compacted, Line, OP_KEY_DAYS, Op};
 use crate::redact::redact_json;
 
 /// Hours of use that are kept one by one; older ones become a number.
@@ -73,6 +74,32 @@ impl Plan {
     pub(super) fn changes(&self, file: &[u8]) -> bool {
         self.bytes != file || !self.tombstones.is_empty()
     }
+
+    /// The lines that stay of `file`, the first one saying what they were made of. A file whose first line is not the
+    /// journal's own does not say it.
+    pub(super) fn marked(&self, file: &[u8]) -> Result<Vec<u8>> {
+        let first = self.bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let is_journal = codec::parse(first.trim_ascii()).is_ok_and(|read| read.line.op == Op::Journal);
+        if !is_journal {
+            return Ok(self.bytes.clone());
+        }
+        let rest = &self.bytes[first.len()..];
+        let count = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let mark = &file[file.len().saturating_sub(codec::MARK)..];
+        let compacted = Compacted {
+            bytes_before: file.len() as u64,
+            bytes_after: rest.len() as u64,
+            lines_before: count(file),
+            lines_after: count(rest) + 1,
+            mark: format!("{:08x}", crc32c::crc32c(mark)),
+        };
+        let mut marked = rewritten(first.trim_ascii(), |line| {
+            line.insert("compacted".into(), serde_json::to_value(&compacted).map_err(broken)?);
+            Ok(())
+        })?;
+        marked.extend_from_slice(rest);
+        Ok(marked)
+    }
 }
 
 /// The lines of packed tombstones, numbered from `number` on; nothing where there are none.
@@ -113,26 +140,25 @@ impl Entry<'_> {
     }
 }
 
-/// Plans the compaction of a file's whole lines. `forgotten` answers with the order of the newest forget where a
+/// Plans the compaction of a file's whole lines; `path` is for errors. `forgotten` answers with the order of the newest forget where a
 /// memory's lines may go for good.
-pub(super) fn plan(file: &[u8], now: Timestamp, forgotten: impl Fn(MemoryId) -> Option<i64>) -> Result<Plan> {
-    let (mut entries, mut bad) = (Vec::new(), Vec::new());
+pub(super) fn plan(
+    path: &Path,
+    file: &[u8],
+    now: Timestamp,
+    forgotten: impl Fn(MemoryId) -> Option<i64>,
+) -> Result<Plan> {
+    let (mut entries, mut bad, mut newer) = (Vec::new(), Vec::new(), None);
     for (place, bytes) in file.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let trimmed = bytes.trim_ascii();
-        if trimmed.is_empty() {
-            continue;
-        }
-        match codec::parse(trimmed) {
-            Ok(read) => entries.push(Entry { bytes: trimmed, number: read.line.n.unwrap_or(place as u64 + 1), read }),
-            Err(codec::Fault::Newer) => {
-                return Err(Error::invalid(
-                    "journal",
-                    "it holds lines of a newer Ebbmark",
-                    "update Ebbmark before compacting",
-                ));
-            }
-            Err(_) => bad.push(trimmed.to_vec()),
-        }
+        let place = place as u64 + 1;
+        codec::read(bytes, |_, bytes, read| match read {
+            Ok(read) => entries.push(Entry { bytes, number: read.line.n.unwrap_or(place), read }),
+            Err(codec::Fault::Newer) => newer = newer.or(Some(place)),
+            Err(_) => bad.push(bytes.to_vec()),
+        });
+    }
+    if let Some(line) = newer {
+        return Err(Error::Newer { path: path.to_owned(), line });
     }
     let mut by_memory: HashMap<MemoryId, Vec<usize>> = HashMap::new();
     for (index, entry) in entries.iter().enumerate() {
@@ -411,18 +437,29 @@ fn without(entry: &Entry<'_>, lost: &[&str]) -> Result<Vec<u8>> {
     if lost.is_empty() {
         return Ok(whole(entry.bytes));
     }
-    let broken = |error: serde_json::Error| Error::Internal(format!("journal line: {error}"));
-    let mut map: Map<String, Value> = serde_json::from_slice(entry.bytes).map_err(broken)?;
-    for field in lost {
-        map.shift_remove(*field);
-    }
-    if let Some(Value::Array(cleared)) = map.get_mut("clear") {
-        cleared.retain(|name| !lost.iter().any(|field| name == field));
-        if cleared.is_empty() {
-            map.shift_remove("clear");
+    rewritten(entry.bytes, |line| {
+        for field in lost {
+            line.shift_remove(*field);
         }
-    }
+        if let Some(Value::Array(cleared)) = line.get_mut("clear") {
+            cleared.retain(|name| !lost.iter().any(|field| name == field));
+            if cleared.is_empty() {
+                line.shift_remove("clear");
+            }
+        }
+        Ok(())
+    })
+}
+
+fn broken(error: serde_json::Error) -> Error {
+    Error::Internal(format!("journal line: {error}"))
+}
+
+/// A line with some fields changed; those that this version does not know stay.
+fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Map<String, Value>) -> Result<()>) -> Result<Vec<u8>> {
+    let mut map: Map<String, Value> = serde_json::from_slice(bytes).map_err(broken)?;
     let is_sealed = map.shift_remove("crc").is_some();
+    change(&mut map)?;
     let json = redact_json(&serde_json::to_string(&map).map_err(broken)?).0;
     Ok(if is_sealed { codec::seal(json) } else { whole(json.as_str().as_bytes()) })
 }
@@ -451,7 +488,7 @@ mod tests {
     fn a_restore_that_the_caller_has_not_folded_yet_counts() {
         let forget = Line::about(Op::Forget, MemoryId::from_source("m"));
         let restored = file(vec![about(Op::Remember), forget.clone(), about(Op::Restore)]);
-        let plan_of = |file: &[u8]| plan(file, NOW, |_| Some(2000)).unwrap();
+        let plan_of = |file: &[u8]| plan(Path::new("j"), file, NOW, |_| Some(2000)).unwrap();
         assert!(plan_of(&restored).gone.is_empty());
         let forgotten = file(vec![about(Op::Remember), forget]);
         assert_eq!(plan_of(&forgotten).gone.len(), 1);
@@ -464,7 +501,7 @@ mod tests {
         let unknown = br#"{"v":1,"at":"2026-11-29T20:00:00Z","op":"dream","id":"ID","text":"vivid"}"#;
         let unknown = String::from_utf8_lossy(unknown).replace("ID", &MemoryId::from_source("m").to_string());
         let both = [lines.as_slice(), unknown.as_bytes(), b"\n"].concat();
-        assert_eq!(plan(&both, NOW, |_| None).unwrap().bytes, both);
+        assert_eq!(plan(Path::new("j"), &both, NOW, |_| None).unwrap().bytes, both);
     }
 
     #[test]
@@ -474,6 +511,9 @@ mod tests {
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() < codec::MAX_LINE));
-        assert!(!plan(&bytes, NOW, |_| None).unwrap().changes(&bytes), "packed tombstones stay as they are");
+        assert!(
+            !plan(Path::new("j"), &bytes, NOW, |_| None).unwrap().changes(&bytes),
+            "packed tombstones stay as they are"
+        );
     }
 }

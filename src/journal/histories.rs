@@ -5,6 +5,7 @@
 //! compared for existence only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use proptest::prelude::*;
 
@@ -221,7 +222,7 @@ impl World {
 
     fn compact(&mut self, machine: usize, now: Timestamp, before: &State) -> Result<(), String> {
         let file = self.machines[machine].file.clone();
-        let plan = compact::plan(&file, now, |id| {
+        let plan = compact::plan(Path::new("j"), &file, now, |id| {
             let (at, order) = before.forgotten_since(id)?;
             (now.millis() - at.millis() >= KEEP_DAYS * DAY_MS).then_some(order)
         })
@@ -246,7 +247,7 @@ impl World {
         self.machines[machine].file = bytes;
         let after = self.seen(machine);
         self.same(before, &after).map_err(|why| format!("compaction changed the own view: {why}"))?;
-        let again = compact::plan(&self.machines[machine].file, now, |_| None).unwrap();
+        let again = compact::plan(Path::new("j"), &self.machines[machine].file, now, |_| None).unwrap();
         if again.changes(&self.machines[machine].file) {
             return Err("a second compaction changed something".into());
         }

@@ -17,8 +17,9 @@ pub use compact::Compaction;
 pub use tail::{BadLine, Change, Told};
 
 use crate::clock::{DAY_MS, Timestamp};
+use crate::config::Durability;
 use crate::error::{Error, Result};
-use crate::files::{self, Appender, LOCK_WAIT, Lock, Patience};
+use crate::files::{self, Appender, LOCK_WAIT, Lock, OpenFile, Patience, Replacement};
 use crate::id::{MemoryId, Randomness, content_hash};
 use crate::memory::{Line, Op};
 use crate::redact;
@@ -48,10 +49,16 @@ pub struct JournalFile {
     pub lines: u64,
 }
 
+/// How long lines may wait for their sync with [`Durability::Interval`], milliseconds.
+const SYNC_INTERVAL_MS: i64 = 1_000;
+
 #[derive(Debug, Default)]
 struct Writer {
     replica: Option<String>,
     appender: Option<Appender>,
+    /// When the first line was appended that is not synced yet.
+    unsynced_since: Option<Timestamp>,
+    has_reserve: bool,
 }
 
 /// The journals of a home.
@@ -59,15 +66,16 @@ struct Writer {
 pub struct Journal {
     home: PathBuf,
     identity: Identity,
+    durability: Durability,
     tails: Mutex<Tails>,
     writer: Mutex<Writer>,
 }
 
 impl Journal {
     /// The journals of `home`. Reads and writes nothing yet.
-    pub fn new(home: &Path, identity: Identity) -> Self {
+    pub fn new(home: &Path, identity: Identity, durability: Durability) -> Self {
         let tails = Mutex::new(Tails::new(home.join("short-term")));
-        Journal { home: home.to_owned(), identity, tails, writer: Mutex::default() }
+        Journal { home: home.to_owned(), identity, durability, tails, writer: Mutex::default() }
     }
 
     fn tails(&self) -> MutexGuard<'_, Tails> {
@@ -172,10 +180,14 @@ impl Journal {
     /// Looks whether this process could write. An absent home is fine: it is made at the first write.
     ///
     /// # Errors
-    /// [`Error::Io`] where the lock cannot be taken for other reasons than that someone else has it.
+    /// [`Error::Newer`] where a newer Ebbmark wrote to this machine's file; [`Error::Io`] where the lock cannot be
+    /// taken for other reasons than that someone else has it.
     pub fn check_writable(&self) -> Result<()> {
         if !self.home.exists() {
             return Ok(());
+        }
+        if let Some(replica) = self.replica()? {
+            self.refuse_newer(&self.own_path(&replica))?;
         }
         Lock::try_acquire(&self.home.join("lock")).map(drop)
     }
@@ -222,13 +234,35 @@ impl Journal {
         self.home.join("short-term").join(format!("{replica}.jsonl"))
     }
 
-    /// Filters this machine's own file, see `docs/format.md`. Prepared without the lock; under it only what was
-    /// appended meanwhile is added. `forgotten` answers with the order of the newest forget where a memory's lines
-    /// may go for good. With `dry_run` nothing is written.
+    fn reserve(&self) -> PathBuf {
+        self.home.join("reserve")
+    }
+
+    fn refuse_newer(&self, path: &Path) -> Result<()> {
+        match self.tails().newer_line(path) {
+            Some(line) => Err(Error::Newer { path: path.to_owned(), line }),
+            None => Ok(()),
+        }
+    }
+
+    /// Syncs what was appended without waiting for the disk: with [`Durability::Interval`], at the latest a second
+    /// after the first line. For the end of a process, and now and then.
     ///
     /// # Errors
-    /// [`Error::Io`], [`Error::Busy`]; the old file is then untouched. [`Error::Changed`] where a memory that would
-    /// go was touched meanwhile: try again.
+    /// [`Error::Io`]: what was appended since the last sync may then be lost in a power cut.
+    pub fn sync(&self) -> Result<()> {
+        // Whoever is writing syncs what is due.
+        let Ok(mut writer) = self.writer.try_lock() else { return Ok(()) };
+        writer.sync()
+    }
+
+    /// Filters this machine's own file, see `docs/format.md`. The new file is prepared and synced without the lock;
+    /// under it only what was appended meanwhile is added, and the names are changed. `forgotten` answers with the
+    /// order of the newest forget where a memory's lines may go for good. With `dry_run` nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Io`], [`Error::Newer`], [`Error::Busy`], also where another process is compacting; the old file is
+    /// then untouched. [`Error::Changed`] where a memory that would go was touched meanwhile: try again.
     pub fn compact(
         &self,
         now: Timestamp,
@@ -237,30 +271,59 @@ impl Journal {
     ) -> Result<Compaction> {
         let Some(replica) = self.replica()? else { return Ok(Compaction::default()) };
         let path = self.own_path(&replica);
-        let Some(file) = files::read_if_there(&path)? else { return Ok(Compaction::default()) };
-        let whole = file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        let (file, _) = file.split_at(whole);
-        let plan = compact::plan(file, now, forgotten)?;
-        if dry_run || !plan.changes(file) {
+        let Some(old) = OpenFile::open(&path)? else { return Ok(Compaction::default()) };
+        let mut file = old.read_from(0)?;
+        file.truncate(file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
+        let plan = compact::plan(&path, &file, now, forgotten)?;
+        if dry_run || !plan.changes(&file) {
             return Ok(plan.report);
         }
-        let guard = self.lock()?;
-        let current = files::read(&path)?;
-        let Some(appended) = current.strip_prefix(file) else { return Err(Error::Changed { path }) };
-        let mut next_number = self.tails().greatest_number(&replica).max(plan.greatest_number) + 1;
-        for read in appended.split(|byte| *byte == b'\n').filter_map(|line| codec::parse(line.trim_ascii()).ok()) {
-            next_number = next_number.max(read.line.n.unwrap_or(0) + 1);
-            if read.line.id.is_some_and(|id| plan.gone.binary_search(&id).is_ok()) {
-                return Err(Error::Changed { path });
-            }
-        }
-        self.quarantine(&path, &plan.bad)?;
-        let mut bytes = plan.bytes;
-        bytes.extend_from_slice(&compact::packed(plan.tombstones, next_number, now)?);
-        bytes.extend_from_slice(appended);
+        // One at a time: what one prepares would look like a leftover to another.
+        let alone = self.home.join("compact.lock");
+        let Some(_alone) = Lock::try_acquire(&alone)? else {
+            return Err(Error::Busy { path: alone, holder: "another compaction".into() });
+        };
         files::remove_leftovers(&self.home.join("short-term"));
-        files::write_atomic(&path, &bytes)?;
+        self.quarantine(&path, &plan.bad)?;
+        let marked = plan.marked(&file)?;
+        let new = match Replacement::begin(&path, &marked) {
+            Err(error) if error.is_disk_full() && files::give_up_reserve(&self.reserve()) => {
+                Replacement::begin(&path, &marked)?
+            }
+            begun => begun?,
+        };
+        let changed = || Error::Changed { path: path.clone() };
+        // Lines that were read never change; an editor may have saved the file all the same.
+        if !old.read_from(0)?.starts_with(&file) {
+            return Err(changed());
+        }
+        let guard = self.lock()?;
+        let mut appended = if old.is_current() {
+            old.read_from(file.len() as u64)?
+        } else {
+            let current = files::read(&path)?;
+            current.strip_prefix(file.as_slice()).ok_or_else(changed)?.to_vec()
+        };
+        let mut next_number = self.tails().greatest_number(&replica).max(plan.greatest_number) + 1;
+        let mut is_touched = false;
+        for bytes in appended.split_inclusive(|byte| *byte == b'\n') {
+            codec::read(bytes, |_, _, read| {
+                if let Ok(read) = read {
+                    next_number = next_number.max(read.line.n.unwrap_or(0) + 1);
+                    is_touched |= read.line.id.is_some_and(|id| plan.gone.binary_search(&id).is_ok());
+                }
+            });
+        }
+        if is_touched {
+            return Err(changed());
+        }
+        if appended.last().is_some_and(|last| *last != b'\n') {
+            appended.push(b'\n');
+        }
+        appended.extend_from_slice(&compact::packed(plan.tombstones, next_number, now)?);
+        new.finish(&appended)?;
         drop(guard);
+        files::keep_reserve(&self.reserve());
         Ok(plan.report)
     }
 
@@ -378,7 +441,8 @@ impl Guard<'_> {
     /// The journals must have been refreshed under this guard.
     ///
     /// # Errors
-    /// [`Error::Io`]: nothing is acknowledged then, and no half line is left.
+    /// [`Error::Io`]: nothing is acknowledged then, and no half line is left; also where the own file could not be read
+    /// to its end. [`Error::Newer`] where a newer Ebbmark wrote to it.
     pub fn append(
         &mut self,
         mut lines: Vec<Line>,
@@ -386,6 +450,7 @@ impl Guard<'_> {
         newest_order: impl Fn(MemoryId) -> Option<i64>,
     ) -> Result<()> {
         let path = self.journal.own_path(&self.replica);
+        self.journal.refuse_newer(&path)?;
         files::create_folder(&self.journal.home.join("short-term"))?;
         let (mut stamper, is_new) = {
             let tails = self.journal.tails();
@@ -412,6 +477,40 @@ impl Guard<'_> {
             Some(appender) if appender.is_current() => appender,
             _ => Appender::open(&path)?,
         };
-        self.writer.appender.insert(appender).append(&bytes)
+        let Writer { appender: slot, unsynced_since, has_reserve, .. } = &mut *self.writer;
+        let appender = slot.insert(appender);
+        // Else what was decided may rest on less than what was acknowledged, and numbers would be given twice.
+        if !self.journal.tails().has_read_all(&path, appender)? {
+            let source = std::io::Error::other("its newest lines could not be read");
+            return Err(Error::Io { action: "append to", path, source });
+        }
+        let since = unsynced_since.unwrap_or(now);
+        let waited_ms = now.millis().saturating_sub(since.millis());
+        let is_durable = self.journal.durability == Durability::Always || !(0..SYNC_INTERVAL_MS).contains(&waited_ms);
+        let makes_room = lines.iter().any(|line| matches!(line.op, Op::Forget | Op::Purge));
+        match appender.append(&bytes, is_durable) {
+            Err(error) if makes_room && error.is_disk_full() && files::give_up_reserve(&self.journal.reserve()) => {
+                // It is kept anew once something was compacted.
+                *has_reserve = true;
+                appender.append(&bytes, is_durable)?;
+            }
+            appended => appended?,
+        }
+        *unsynced_since = (!is_durable).then_some(since);
+        if !*has_reserve {
+            *has_reserve = true;
+            files::keep_reserve(&self.journal.reserve());
+        }
+        Ok(())
+    }
+}
+
+impl Writer {
+    fn sync(&mut self) -> Result<()> {
+        if let (Some(_), Some(appender)) = (self.unsynced_since, &self.appender) {
+            appender.sync()?;
+            self.unsynced_since = None;
+        }
+        Ok(())
     }
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{ErrorKind, Read as _, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, ErrorKind, Read as _, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use super::codec::{self, Fault, MARK};
+use super::codec::{self, Fault, MARK, Read};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
-use crate::memory::{Line, Op};
+use crate::files::{self, Appender};
+use crate::memory::{Compacted, Line, Op};
 
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
@@ -91,7 +92,7 @@ impl Tails {
     }
 
     fn journals(&self) -> Result<Vec<PathBuf>> {
-        let entries = match std::fs::read_dir(&self.folder) {
+        let entries = match files::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(Error::io("list", &self.folder)(error)),
@@ -124,16 +125,17 @@ impl Tails {
                 continue;
             };
             // A file that cannot be read now costs only itself; one that vanished means that all is read again.
-            let mut file = match File::open(&path) {
+            let mut file = match files::open(&path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == ErrorKind::NotFound && tail.offset > 0 => return Ok(Change::Replaced),
                 Err(_) => continue,
             };
             let Ok(length) = file.metadata().map(|facts| facts.len()) else { continue };
-            if length < tail.offset || !tail.is_marked(&mut file).unwrap_or(true) {
+            let is_same = length >= tail.offset && tail.is_marked(&mut file).unwrap_or(true);
+            if !is_same && tail.compacted(&mut file).is_none() {
                 return Ok(Change::Replaced);
             }
-            if length > tail.offset {
+            if !is_same || length > tail.offset {
                 change = Change::Added;
             }
         }
@@ -174,6 +176,20 @@ impl Tails {
     /// Files that could not be read at the last reading, and why.
     pub(super) fn unreadable(&self) -> Vec<String> {
         self.unreadable.clone()
+    }
+
+    /// Whether the file behind `appender` was read to its last whole line.
+    pub(super) fn has_read_all(&self, path: &Path, appender: &Appender) -> Result<bool> {
+        let nothing = FileTail::default();
+        let tail = self.files.get(path).unwrap_or(&nothing);
+        let rest = appender.read_from(tail.offset - tail.mark.len() as u64)?;
+        Ok(rest.strip_prefix(tail.mark.as_slice()).is_some_and(|unread| !unread.contains(&b'\n')))
+    }
+
+    /// The first line of the file that a newer Ebbmark wrote.
+    pub(super) fn newer_line(&self, path: &Path) -> Option<u64> {
+        let bad = self.files.get(path)?.bad.iter();
+        bad.filter(|line| line.is_newer).map(|line| line.line).next()
     }
 
     /// Greatest order read so far that is not more than a day ahead.
@@ -219,10 +235,47 @@ impl FileTail {
         }
     }
 
+    /// Where this tail stands in the file that compaction made of the one it was reading; `None` where the file is
+    /// another one, or where more was compacted than was read.
+    fn compacted(&self, file: &mut File) -> Option<FileTail> {
+        let mut first = Vec::new();
+        file.seek(SeekFrom::Start(0)).ok()?;
+        BufReader::new(&*file).take(codec::MAX_LINE as u64).read_until(b'\n', &mut first).ok()?;
+        let compacted = codec::parse(first.trim_ascii()).ok()?.line.compacted?;
+        let Compacted { bytes_before, bytes_after, lines_before, lines_after, mark } = compacted;
+        let read_since = self.offset.checked_sub(bytes_before)?;
+        let offset = (first.len() as u64).checked_add(bytes_after)?.checked_add(read_since)?;
+        let moved = FileTail {
+            replica: self.replica.clone(),
+            offset,
+            mark: self.mark.clone(),
+            lines: lines_after.checked_add(self.lines.checked_sub(lines_before)?)?,
+            greatest_number: self.greatest_number,
+            bad: Vec::new(),
+        };
+        if read_since == 0 {
+            // What was read last is gone from the file, or stands elsewhere in it.
+            let is_same = format!("{:08x}", crc32c::crc32c(&self.mark)) == mark;
+            let mut there = vec![0; offset.min(MARK as u64) as usize];
+            file.seek(SeekFrom::Start(offset - there.len() as u64)).ok()?;
+            file.read_exact(&mut there).ok()?;
+            return is_same.then_some(FileTail { mark: there, ..moved });
+        }
+        let is_same = read_since >= self.mark.len() as u64 && moved.is_marked(file).ok()?;
+        let since = self.bad.iter().filter(|bad| bad.offset >= bytes_before);
+        let bad = since.map(|bad| BadLine {
+            line: bad.line - lines_before + lines_after,
+            offset: bad.offset - bytes_before + (offset - read_since),
+            ..bad.clone()
+        });
+        is_same.then(|| FileTail { bad: bad.collect(), ..moved })
+    }
+
     fn read(&mut self, path: &Path, mut fold: impl FnMut(Told)) -> Result<bool> {
-        let mut file = File::open(path).map_err(Error::io("open", path))?;
+        let mut file = files::open(path).map_err(Error::io("open", path))?;
         if !self.is_marked(&mut file).map_err(Error::io("read", path))? {
-            return Ok(false);
+            let Some(moved) = self.compacted(&mut file) else { return Ok(false) };
+            *self = moved;
         }
         file.seek(SeekFrom::Start(self.offset)).map_err(Error::io("read", path))?;
         if self.replica.is_empty() {
@@ -252,13 +305,8 @@ impl FileTail {
         let (offset, place) = (self.offset, self.lines + 1);
         self.offset += bytes.len() as u64;
         self.lines = place;
-        let bytes = bytes.trim_ascii();
-        if bytes.is_empty() {
-            return;
-        }
-        match codec::parse(bytes) {
-            Ok(read) => {
-                let line = read.line;
+        codec::read(bytes, |begin, _, read| match read {
+            Ok(Read { line, crc }) => {
                 if line.op == Op::Journal
                     && place == 1
                     && let Some(replica) = &line.replica
@@ -269,14 +317,15 @@ impl FileTail {
                     self.greatest_number = self.greatest_number.max(number);
                 }
                 let number = line.n.unwrap_or(place);
-                fold(Told { number, replica: self.replica.clone(), crc: read.crc, line });
+                fold(Told { number, replica: self.replica.clone(), crc, line });
             }
-            Err(fault) => self.note_fault(path, place, offset, fault),
-        }
-    }
-
-    fn note_fault(&mut self, path: &Path, line: u64, offset: u64, fault: Fault) {
-        let is_newer = fault == Fault::Newer;
-        self.bad.push(BadLine { path: path.to_owned(), line, offset, why: fault.as_str(), is_newer });
+            Err(fault) => self.bad.push(BadLine {
+                path: path.to_owned(),
+                line: place,
+                offset: offset + begin as u64,
+                why: fault.as_str(),
+                is_newer: fault == Fault::Newer,
+            }),
+        });
     }
 }

@@ -132,6 +132,21 @@ pub struct Wrote {
     pub pinned: bool,
 }
 
+/// What compaction made of a file: by this a reader that had read it all goes on without reading it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compacted {
+    /// Bytes of the whole lines that were compacted.
+    pub bytes_before: u64,
+    /// Bytes that are left of them, after this line.
+    pub bytes_after: u64,
+    /// Lines that were compacted.
+    pub lines_before: u64,
+    /// Lines that are left of them, this one included.
+    pub lines_after: u64,
+    /// CRC-32C of the last 64 bytes that were compacted, in hexadecimal.
+    pub mark: String,
+}
+
 /// One line. Which fields mean something depends on `op`; absent means "not said".
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Line {
@@ -260,6 +275,9 @@ pub struct Line {
     /// `journal`: the replica that writes this file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica: Option<String>,
+    /// `journal`: what compaction left of the lines that stood here before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compacted: Option<Compacted>,
     /// `publish`: what was published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<String>,

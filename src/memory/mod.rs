@@ -6,7 +6,7 @@ mod line;
 use serde::{Deserialize, Serialize};
 
 pub use fold::{Clock, Edge, OP_KEY_DAYS, OpRecord, SUPERSEDES, State};
-pub use line::{By, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
+pub use line::{By, Compacted, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
 
 use crate::clock::{Hour, Timestamp};
 use crate::config::Config;

@@ -114,7 +114,7 @@ impl Vault {
         if self.vault_id()?.is_some() {
             return Ok(false);
         }
-        let entries = match fs::read_dir(&self.root) {
+        let entries = match files::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(Error::io("list", &self.root)(error)),
@@ -133,7 +133,7 @@ impl Vault {
             written
                 .is_some_and(|(_, text)| files::read(&self.root.join(path)).is_ok_and(|bytes| bytes == text.as_bytes()))
         };
-        match fs::read_dir(self.root.join(name)) {
+        match files::read_dir(&self.root.join(name)) {
             Err(_) => is_as_written(name),
             Ok(inner) => inner.flatten().all(|entry| {
                 let inner = entry.file_name().to_string_lossy().into_owned();
@@ -226,7 +226,7 @@ impl Vault {
     pub fn list(&self) -> Result<Listing> {
         let folder = self.contained(MEMORIES)?;
         let mut listing = Listing::default();
-        match fs::read_dir(&folder) {
+        match files::read_dir(&folder) {
             Ok(entries) => list_into(entries, MEMORIES, &mut listing),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("list", &folder)(error)),
@@ -244,7 +244,7 @@ impl Vault {
         let mut names = BTreeSet::new();
         let mut folders = vec![self.root.clone()];
         while let Some(folder) = folders.pop() {
-            let entries = match fs::read_dir(&folder) {
+            let entries = match files::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) if folder != self.root || error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::io("list", &folder)(error)),
@@ -325,7 +325,7 @@ impl Vault {
     /// [`Error::Io`] where the trash is there and cannot be listed.
     pub fn find_in_trash(&self, id: MemoryId) -> Result<Option<String>> {
         let mut listing = Listing::default();
-        match fs::read_dir(self.root.join(TRASH)) {
+        match files::read_dir(&self.root.join(TRASH)) {
             Ok(entries) => list_into(entries, TRASH, &mut listing),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("list", &self.root.join(TRASH))(error)),
@@ -437,7 +437,7 @@ fn list_into(entries: fs::ReadDir, folder: &str, listing: &mut Listing) {
             if is_note {
                 skip(path.clone(), SkipReason::NotAFile);
             }
-            match fs::read_dir(entry.path()) {
+            match files::read_dir(&entry.path()) {
                 Ok(inner) => list_into(inner, &path, listing),
                 Err(_) => skip(path, SkipReason::Unreadable),
             }

@@ -1,0 +1,126 @@
+//! A file that only grows, and that a filter may replace while it grows.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use super::{parent, sync_folder, system};
+use crate::error::{Error, Result};
+
+/// A file that only grows: whole lines, one write each.
+#[derive(Debug)]
+pub struct Appender {
+    file: File,
+    path: PathBuf,
+    /// The last append failed: what it left may be lost or torn, and nothing may be glued to it.
+    has_failed: bool,
+}
+
+impl Appender {
+    /// Opens the file for appending, making it where it is missing. On return its folder entry is on disk.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = match system::open_to_append(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                drop(system::create_new(path).map_err(Error::io("create", path))?);
+                if let Err(error) = sync_folder(parent(path)) {
+                    // Else the next one would take its entry for durable.
+                    drop(system::remove(path));
+                    return Err(error);
+                }
+                system::open_to_append(path)
+            }
+            opened => opened,
+        };
+        Ok(Appender { file: file.map_err(Error::io("open", path))?, path: path.to_owned(), has_failed: false })
+    }
+
+    /// Whether the open file still is the one at its path (it is not after a compaction).
+    pub fn is_current(&self) -> bool {
+        system::is_at(&self.file, &self.path)
+    }
+
+    /// What the file holds from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn read_from(&self, offset: u64) -> Result<Vec<u8>> {
+        system::read_from(&self.file, &self.path, offset).map_err(Error::io("read", &self.path))
+    }
+
+    /// Appends whole lines (`lines` ends with a newline) with one write; then, where `is_durable`, `fdatasync`: on
+    /// return they are on disk. What a crash or a failed append left at the end gets a newline first, so that nothing
+    /// is glued to it.
+    ///
+    /// # Errors
+    /// [`Error::Io`]. Whatever was written after the last complete line is then cut off again.
+    pub fn append(&mut self, lines: &[u8], is_durable: bool) -> Result<()> {
+        let before = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
+        let is_torn = before > 0 && (self.has_failed || self.read_from(before - 1)? != b"\n");
+        let newline: &[u8] = if is_torn { b"\n" } else { b"" };
+        self.has_failed = true;
+        let mut written = system::append(&self.file, &self.path, &[newline, lines].concat());
+        if is_durable {
+            written = written.and_then(|()| system::sync(&self.file, &self.path));
+        }
+        written.map_err(|error| {
+            self.cut_incomplete_line(before);
+            Error::io("append to", &self.path)(error)
+        })?;
+        self.has_failed = false;
+        Ok(())
+    }
+
+    /// Makes what was appended durable.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: what was appended since the last sync may then be lost in a power cut.
+    pub fn sync(&self) -> Result<()> {
+        system::sync(&self.file, &self.path).map_err(Error::io("sync", &self.path))
+    }
+
+    /// After a failed write: cuts what follows the last newline, never below the former length.
+    fn cut_incomplete_line(&self, before: u64) {
+        if let Ok(added) = self.read_from(before) {
+            let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+            if (added.len() as u64) > whole {
+                drop(system::cut(&self.file, &self.path, before + whole));
+            }
+        }
+    }
+}
+
+/// An open file: what it held can be read even where another one has taken its name.
+#[derive(Debug)]
+pub struct OpenFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl OpenFile {
+    /// Opens a file for reading; `None` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for anything but absence.
+    pub fn open(path: &Path) -> Result<Option<Self>> {
+        match system::open(path) {
+            Ok(file) => Ok(Some(OpenFile { file, path: path.to_owned() })),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io("open", path)(error)),
+        }
+    }
+
+    /// Whether it still is the one at its path. Where the system cannot tell, it is not.
+    pub fn is_current(&self) -> bool {
+        system::is_at(&self.file, &self.path)
+    }
+
+    /// What the file holds from `offset` on.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn read_from(&self, offset: u64) -> Result<Vec<u8>> {
+        system::read_from(&self.file, &self.path, offset).map_err(Error::io("read", &self.path))
+    }
+}

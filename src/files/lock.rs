@@ -1,0 +1,75 @@
+//! Locks between processes, and waiting for them.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::system;
+use crate::error::{Error, Result};
+
+/// How long a lock is waited for before [`Error::Busy`].
+pub const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// Waiting with an end: short random pauses until a time is over.
+#[derive(Debug)]
+pub struct Patience {
+    began: Instant,
+    wait: Duration,
+}
+
+impl Patience {
+    /// Begins to wait for at most `wait`.
+    pub fn new(wait: Duration) -> Self {
+        Patience { began: Instant::now(), wait }
+    }
+
+    /// Pauses for 1 to 5 milliseconds; `false` where the time is over.
+    pub fn pause(&self) -> bool {
+        if self.began.elapsed() >= self.wait {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1 + u64::from(getrandom::u32().unwrap_or(7) % 5)));
+        true
+    }
+}
+
+/// An advisory lock between processes, held until dropped. Its file is never removed.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Waits for the lock as long as `patience` lasts.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] with the holder after that time; [`Error::Io`] where the file system has no locks.
+    pub fn acquire(path: &Path, patience: &Patience) -> Result<Lock> {
+        loop {
+            if let Some(lock) = Self::try_acquire(path)? {
+                return Ok(lock);
+            }
+            if !patience.pause() {
+                let holder = fs::read_to_string(path).unwrap_or_default();
+                let holder = if holder.trim().is_empty() { "another process".into() } else { holder.trim().to_owned() };
+                return Err(Error::Busy { path: path.to_owned(), holder });
+            }
+        }
+    }
+
+    /// Takes the lock if it is free; `None` where another process, or another handle of this one, holds it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the file cannot be made or the file system has no locks.
+    pub fn try_acquire(path: &Path) -> Result<Option<Lock>> {
+        let mut file = system::open_lock(path).map_err(Error::io("open", path))?;
+        if !system::try_lock(&file, path).map_err(Error::io("lock", path))? {
+            return Ok(None);
+        }
+        // Who holds it is for people only; a failure to note it changes nothing.
+        let noted = file.set_len(0).and_then(|()| write!(file, "process {}", std::process::id()));
+        drop(noted);
+        Ok(Some(Lock { _file: file }))
+    }
+}
