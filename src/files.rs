@@ -27,23 +27,31 @@ use crate::error::{Error, Result};
 /// # Errors
 /// [`Error::Io`] when the system refuses, also where a file stands in the way.
 pub fn create_folder(path: &Path) -> Result<()> {
+    make_folders(path).map_err(Error::io("create folder", path))
+}
+
+fn make_folders(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
+    let above = parent(path);
+    if above != path && !above.is_dir() {
+        make_folders(above)?;
+    }
     match system::make_folder(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && path.parent().is_some_and(|above| above != path) => {
-            create_folder(parent(path))?;
-            return create_folder(path);
-        }
         // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
-        made => made.map_err(Error::io("create folder", path))?,
+        made => made?,
     }
-    sync_folder(parent(path))
+    sync_entries(above)
+}
+
+fn sync_folder(path: &Path) -> Result<()> {
+    sync_entries(path).map_err(Error::io("sync folder", path))
 }
 
 /// Makes the entries of a folder durable, where the system can: not all let folders be opened.
-fn sync_folder(path: &Path) -> Result<()> {
+fn sync_entries(path: &Path) -> io::Result<()> {
     match system::sync_folder(path) {
         Err(error)
             if matches!(
@@ -53,7 +61,7 @@ fn sync_folder(path: &Path) -> Result<()> {
         {
             Ok(())
         }
-        synced => synced.map_err(Error::io("sync folder", path)),
+        synced => synced,
     }
 }
 

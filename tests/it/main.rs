@@ -18,6 +18,7 @@ mod journeys;
 mod killed;
 mod machines;
 mod mcp;
+mod power_cuts;
 mod quality;
 mod recovery;
 mod regressions;
