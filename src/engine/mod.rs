@@ -276,6 +276,7 @@ impl Engine {
     fn write<T>(&self, now: Timestamp, decide: impl FnOnce(&Draft<'_>) -> Result<(Vec<Line>, T)>) -> Result<T> {
         let mut guard = self.journal.lock()?;
         self.refresh_at(now)?;
+        guard.ensure_read()?;
         let (mut lines, answer) = {
             let draft = Draft { engine: self, replica: guard.replica(), number: guard.next_number(), now };
             decide(&draft)?

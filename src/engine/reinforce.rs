@@ -223,6 +223,7 @@ impl Engine {
         let now = self.clock.now();
         let Some(mut guard) = self.journal.try_lock()? else { return Ok(()) };
         self.refresh_at(now)?;
+        guard.ensure_read()?;
         let uses = self.take_pending_uses();
         let lines = self.use_lines(&uses, guard.replica(), &[]);
         if lines.is_empty() {

@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 /// A file that only grows: whole lines, one write each.
 #[derive(Debug)]
 pub struct Appender {
-    file: File,
-    path: PathBuf,
+    open: OpenFile,
     /// The last append failed: what it left may be lost or torn, and nothing may be glued to it.
     has_failed: bool,
 }
@@ -33,20 +32,18 @@ impl Appender {
             }
             opened => opened,
         };
-        Ok(Appender { file: file.map_err(Error::io("open", path))?, path: path.to_owned(), has_failed: false })
+        let file = file.map_err(Error::io("open", path))?;
+        Ok(Appender { open: OpenFile { file, path: path.to_owned() }, has_failed: false })
+    }
+
+    /// The file, for reading.
+    pub fn file(&self) -> &OpenFile {
+        &self.open
     }
 
     /// Whether the open file still is the one at its path (it is not after a compaction).
     pub fn is_current(&self) -> bool {
-        system::is_at(&self.file, &self.path)
-    }
-
-    /// What the file holds from `offset` on.
-    ///
-    /// # Errors
-    /// [`Error::Io`].
-    pub fn read_from(&self, offset: u64) -> Result<Vec<u8>> {
-        system::read_from(&self.file, &self.path, offset).map_err(Error::io("read", &self.path))
+        self.open.is_current()
     }
 
     /// Appends whole lines (`lines` ends with a newline) with one write; then, where `is_durable`, `fdatasync`: on
@@ -56,17 +53,18 @@ impl Appender {
     /// # Errors
     /// [`Error::Io`]. Whatever was written after the last complete line is then cut off again.
     pub fn append(&mut self, lines: &[u8], is_durable: bool) -> Result<()> {
-        let before = self.file.metadata().map_err(Error::io("read", &self.path))?.len();
-        let is_torn = before > 0 && (self.has_failed || self.read_from(before - 1)? != b"\n");
+        let OpenFile { file, path } = &self.open;
+        let before = file.metadata().map_err(Error::io("read", path))?.len();
+        let is_torn = before > 0 && (self.has_failed || self.open.read_from(before - 1)? != b"\n");
         let newline: &[u8] = if is_torn { b"\n" } else { b"" };
         self.has_failed = true;
-        let mut written = system::append(&self.file, &self.path, &[newline, lines].concat());
+        let mut written = system::append(file, path, &[newline, lines].concat());
         if is_durable {
-            written = written.and_then(|()| system::sync(&self.file, &self.path));
+            written = written.and_then(|()| system::sync(file, path));
         }
         written.map_err(|error| {
             self.cut_incomplete_line(before);
-            Error::io("append to", &self.path)(error)
+            Error::io("append to", path)(error)
         })?;
         self.has_failed = false;
         Ok(())
@@ -77,15 +75,17 @@ impl Appender {
     /// # Errors
     /// [`Error::Io`]: what was appended since the last sync may then be lost in a power cut.
     pub fn sync(&self) -> Result<()> {
-        system::sync(&self.file, &self.path).map_err(Error::io("sync", &self.path))
+        let OpenFile { file, path } = &self.open;
+        system::sync(file, path).map_err(Error::io("sync", path))
     }
 
     /// After a failed write: cuts what follows the last newline, never below the former length.
     fn cut_incomplete_line(&self, before: u64) {
-        if let Ok(added) = self.read_from(before) {
+        let OpenFile { file, path } = &self.open;
+        if let Ok(added) = self.open.read_from(before) {
             let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
             if (added.len() as u64) > whole {
-                drop(system::cut(&self.file, &self.path, before + whole));
+                drop(system::cut(file, path, before + whole));
             }
         }
     }

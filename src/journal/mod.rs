@@ -6,6 +6,8 @@
 mod codec;
 mod compact;
 #[cfg(test)]
+mod followers;
+#[cfg(test)]
 mod histories;
 mod tail;
 
@@ -436,13 +438,38 @@ impl Guard<'_> {
         self.journal.tails().greatest_number(&self.replica) + 1
     }
 
-    /// Stamps the lines with number, time and order and appends them with one write. On return they are on disk.
-    /// `newest_order` tells the greatest order known of a memory: a line about it always comes after.
-    /// The journals must have been refreshed under this guard.
+    /// Makes sure that this machine's own file was read to its end: else what is decided would rest on less than what
+    /// was acknowledged, and numbers would be given twice. Only right after a refresh under this guard.
     ///
     /// # Errors
-    /// [`Error::Io`]: nothing is acknowledged then, and no half line is left; also where the own file could not be read
-    /// to its end. [`Error::Newer`] where a newer Ebbmark wrote to it.
+    /// [`Error::Io`] where it was not; [`Error::Newer`] where a newer Ebbmark wrote to it.
+    pub fn ensure_read(&mut self) -> Result<()> {
+        let path = self.journal.own_path(&self.replica);
+        self.journal.refuse_newer(&path)?;
+        if self.writer.appender.as_ref().is_some_and(|appender| !appender.is_current()) {
+            self.writer.appender = None;
+        }
+        let opened;
+        let file = if let Some(appender) = &self.writer.appender {
+            appender.file()
+        } else {
+            opened = OpenFile::open(&path)?;
+            let Some(file) = &opened else { return Ok(()) };
+            file
+        };
+        if self.journal.tails().has_read_all(&path, file)? {
+            return Ok(());
+        }
+        let source = std::io::Error::other("its newest lines could not be read");
+        Err(Error::Io { action: "read", path, source })
+    }
+
+    /// Stamps the lines with number, time and order and appends them with one write. On return they are on disk.
+    /// `newest_order` tells the greatest order known of a memory: a line about it always comes after.
+    /// The journals must have been refreshed under this guard, and [`Guard::ensure_read`].
+    ///
+    /// # Errors
+    /// [`Error::Io`]: nothing is acknowledged then, and no half line is left.
     pub fn append(
         &mut self,
         mut lines: Vec<Line>,
@@ -450,7 +477,6 @@ impl Guard<'_> {
         newest_order: impl Fn(MemoryId) -> Option<i64>,
     ) -> Result<()> {
         let path = self.journal.own_path(&self.replica);
-        self.journal.refuse_newer(&path)?;
         files::create_folder(&self.journal.home.join("short-term"))?;
         let (mut stamper, is_new) = {
             let tails = self.journal.tails();
@@ -479,11 +505,6 @@ impl Guard<'_> {
         };
         let Writer { appender: slot, unsynced_since, has_reserve, .. } = &mut *self.writer;
         let appender = slot.insert(appender);
-        // Else what was decided may rest on less than what was acknowledged, and numbers would be given twice.
-        if !self.journal.tails().has_read_all(&path, appender)? {
-            let source = std::io::Error::other("its newest lines could not be read");
-            return Err(Error::Io { action: "append to", path, source });
-        }
         let since = unsynced_since.unwrap_or(now);
         let waited_ms = now.millis().saturating_sub(since.millis());
         let is_durable = self.journal.durability == Durability::Always || !(0..SYNC_INTERVAL_MS).contains(&waited_ms);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::codec::{self, Fault, MARK, Read};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
-use crate::files::{self, Appender};
+use crate::files::{self, OpenFile};
 use crate::memory::{Compacted, Line, Op};
 
 /// Bytes read at a time.
@@ -178,11 +178,11 @@ impl Tails {
         self.unreadable.clone()
     }
 
-    /// Whether the file behind `appender` was read to its last whole line.
-    pub(super) fn has_read_all(&self, path: &Path, appender: &Appender) -> Result<bool> {
+    /// Whether the file was read to its last whole line.
+    pub(super) fn has_read_all(&self, path: &Path, file: &OpenFile) -> Result<bool> {
         let nothing = FileTail::default();
         let tail = self.files.get(path).unwrap_or(&nothing);
-        let rest = appender.read_from(tail.offset - tail.mark.len() as u64)?;
+        let rest = file.read_from(tail.offset - tail.mark.len() as u64)?;
         Ok(rest.strip_prefix(tail.mark.as_slice()).is_some_and(|unread| !unread.contains(&b'\n')))
     }
 

@@ -13,6 +13,7 @@ mod architecture;
 mod bad_input;
 mod cli;
 mod concurrency;
+mod failing_calls;
 mod formats;
 mod journeys;
 mod killed;

@@ -1,0 +1,151 @@
+//! Readers that follow a file while it is compacted know what a fresh reader knows, and read nothing twice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::{Change, Identity, Journal};
+use crate::clock::{HOUR_MS, Timestamp};
+use crate::config::Durability;
+use crate::id::{MemoryId, Randomness};
+use crate::memory::{Line, Memory, Op, State};
+
+const NOW: Timestamp = Timestamp::FORMAT_BIRTH;
+
+fn journal(home: &Path) -> Journal {
+    let identity = Identity { machine: "m".into(), replica: Some("r".into()), randomness: Randomness::Seeded(1) };
+    Journal::new(home, identity, Durability::Interval)
+}
+
+/// What one process folded, and how it came to it.
+#[derive(Default)]
+struct Seen {
+    state: State,
+    lines_read: usize,
+    times_anew: usize,
+}
+
+impl Seen {
+    fn refresh(&mut self, journal: &Journal) {
+        let mut reading = journal.reading();
+        let mut told = Vec::new();
+        match reading.look().unwrap() {
+            Change::None => return,
+            Change::Added if reading.read(NOW, |line| told.push(line)).unwrap() => {}
+            _ => {
+                told.clear();
+                self.state = State::default();
+                self.times_anew += 1;
+                reading.read_all(NOW, |line| told.push(line)).unwrap();
+            }
+        }
+        self.lines_read += told.len();
+        for told in told {
+            self.state.apply(told.line, &told.replica, told.number, told.crc);
+        }
+        self.state.settle();
+    }
+
+    fn append(&mut self, journal: &Journal, line: Line) {
+        let mut guard = journal.lock().unwrap();
+        self.refresh(journal);
+        guard.ensure_read().unwrap();
+        let newest = line.id.and_then(|id| self.state.newest_order(id));
+        guard.append(vec![line], NOW, |_| newest).unwrap();
+        self.refresh(journal);
+    }
+
+    fn compact(&self, journal: &Journal) {
+        journal.compact(NOW, false, |id| Some(self.state.forgotten_since(id)?.1)).unwrap();
+    }
+
+    fn memories(&self) -> BTreeMap<MemoryId, Memory> {
+        self.state.memories().map(|memory| (memory.id, memory.clone())).collect()
+    }
+}
+
+fn line(what: u8, pick: u8, place: usize) -> Line {
+    let id = MemoryId::from_source(&(pick % 5).to_string());
+    let text = Some(format!("text {place}"));
+    match what {
+        0..3 => Line { text, ..Line::about(Op::Remember, id) },
+        3..6 => Line { text, ..Line::about(Op::Revise, id) },
+        6..8 => Line { hours: vec![NOW.plus_millis(place as i64 * HOUR_MS).hour()], ..Line::about(Op::Use, id) },
+        _ => Line::about(Op::Forget, id),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_reader_that_follows_knows_what_a_fresh_one_knows(
+        steps in prop::collection::vec((0u8..16, any::<u8>()), 5..60),
+    ) {
+        let home = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let (writing, reading) = (journal(home.path()), journal(home.path()));
+        let (mut writer, mut reader) = (Seen::default(), Seen::default());
+        for (place, (what, pick)) in steps.into_iter().enumerate() {
+            match what {
+                0..10 => writer.append(&writing, line(what, pick, place)),
+                10..13 => reader.refresh(&reading),
+                _ => writer.compact(&writing),
+            }
+        }
+        reader.refresh(&reading);
+        writer.refresh(&writing);
+        let fresh_journal = journal(home.path());
+        let mut fresh = Seen::default();
+        fresh.refresh(&fresh_journal);
+        prop_assert_eq!(reader.memories(), fresh.memories());
+        prop_assert_eq!(writer.memories(), fresh.memories());
+        prop_assert!(writer.times_anew <= 1, "the writer read all anew {} times", writer.times_anew);
+        prop_assert_eq!(reading.files(), fresh_journal.files());
+        let numbers = |journal: &Journal| journal.tails().greatest_number("r");
+        prop_assert_eq!(numbers(&reading), numbers(&fresh_journal));
+    }
+}
+
+/// Whoever had read everything before a compaction reads only what is new after it.
+#[test]
+fn a_reader_goes_on_behind_a_compaction() {
+    let home = tempfile::tempdir().unwrap();
+    let (writing, reading) = (journal(home.path()), journal(home.path()));
+    let (mut writer, mut reader) = (Seen::default(), Seen::default());
+    for place in 0..50 {
+        writer.append(&writing, line(3 * u8::from(place > 4), place as u8, place));
+    }
+    reader.refresh(&reading);
+    writer.compact(&writing);
+    writer.append(&writing, line(3, 0, 99));
+    let before = reader.lines_read;
+    reader.refresh(&reading);
+    assert_eq!((reader.times_anew, reader.lines_read - before), (1, 1));
+    assert_eq!(reader.memories(), writer.memories_after(&writing));
+
+    // Read past the end of what was compacted, by more than a line.
+    for place in 100..110 {
+        writer.append(&writing, line(3, place as u8, place));
+    }
+    reader.refresh(&reading);
+    writer.compact(&writing);
+    reader.refresh(&reading);
+    assert_eq!(reader.times_anew, 1);
+    assert_eq!(reader.memories(), writer.memories_after(&writing));
+
+    // Another file under the same name is read from its beginning.
+    let path = home.path().join("short-term/r.jsonl");
+    let bytes = std::fs::read(&path).unwrap();
+    let first = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    crate::files::write_atomic(&path, &bytes[..first]).unwrap();
+    reader.refresh(&reading);
+    assert_eq!((reader.times_anew, reader.memories().len()), (2, 0));
+}
+
+impl Seen {
+    fn memories_after(&mut self, journal: &Journal) -> BTreeMap<MemoryId, Memory> {
+        self.refresh(journal);
+        self.memories()
+    }
+}
