@@ -66,7 +66,7 @@ impl Engine {
         self.refresh_at(now)?;
         let entries = self.vault.list()?.entries;
         let there: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
-        let found = self.read_changed(&entries, &there, &mut reconciled);
+        let mut found = self.read_changed(&entries, &there, &mut reconciled);
         self.notice_problems(&found, &mut reconciled);
         if found.is_empty() {
             return Ok(reconciled);
@@ -78,6 +78,9 @@ impl Engine {
         };
         if needs_writing {
             self.write(now, |draft| {
+                // Another process may have written a note since it was read here; only its newest words are a
+                // person's. The others are looked at the next time.
+                found.retain(|found| self.is_as_found(found));
                 let (store, mut report) = (draft.store(), Report::default());
                 let mut lines = Vec::new();
                 for found in &found {
@@ -108,6 +111,11 @@ impl Engine {
         let mut seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         seen.extend(found.into_iter().map(|found| (found.path, found.seen)));
         Ok(reconciled)
+    }
+
+    /// Whether a note still is what was read of it.
+    fn is_as_found(&self, found: &Found) -> bool {
+        self.vault.read(&found.path).is_ok_and(|text| content_hash(text.as_bytes()) == found.hash)
     }
 
     /// Reads the notes whose size or time changed.
