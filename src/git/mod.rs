@@ -220,7 +220,7 @@ impl Git {
     /// first. Returns whether there was anything.
     ///
     /// # Errors
-    /// [`Error::Busy`] while another process of ours commits; [`Error::Io`] and [`Error::Git`].
+    /// [`Error::Io`] and [`Error::Git`].
     pub fn recover(&self) -> Result<bool> {
         staging::recover(&self.repository()?)
     }

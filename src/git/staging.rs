@@ -135,15 +135,16 @@ impl Drop for Staging {
     }
 }
 
-/// Finishes or undoes what a process of ours left when it died: whether there was anything.
+/// Finishes or undoes what a process of ours left when it died: whether there was anything. While another one is at
+/// work there is nothing: it has looked itself, and may be waiting for a slow filter.
 ///
 /// # Errors
-/// [`Error::Busy`] while another process of ours is at work; [`Error::Io`].
+/// [`Error::Io`].
 pub(super) fn recover(repository: &Repository) -> Result<bool> {
     if !lock_path(repository.path()).exists() {
         return Ok(false);
     }
-    let _turn = Lock::acquire(&repository.path().join("ebbmark.lock"), &Patience::new(TURN_WAIT))?;
+    let Some(_turn) = Lock::try_acquire(&repository.path().join("ebbmark.lock"))? else { return Ok(false) };
     finish_interrupted(repository)
 }
 
