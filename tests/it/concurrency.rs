@@ -11,7 +11,10 @@ use std::thread;
 use ebbmark::engine::ReviseRequest;
 use serde_json::{Value, json};
 
+use crate::crowd::{self, Crowd, Known, check_seen};
+use crate::soundness::{Plant, check_lines};
 use crate::support::{Calls, Run, Store};
+use crate::wire::Server;
 
 fn end(child: Child) -> Run {
     child.wait_with_output().unwrap().into()
@@ -56,10 +59,156 @@ fn eight_processes_save_two_hundred_memories_once_each() {
     for (id, text) in &acknowledged {
         assert_eq!(&engine.whole(id).memory.text, text);
     }
-    for line in fs::read_to_string(store.journal()).unwrap().lines() {
-        serde_json::from_str::<Value>(line).unwrap();
-    }
+    check_lines(&store, false).unwrap();
     assert_eq!(store.journals().len(), 1, "every process wrote into the one file");
+}
+
+#[test]
+fn member() {
+    crowd::member();
+}
+
+#[test]
+fn eight_processes_do_two_hundred_and_fifty_things_each_and_every_reply_holds() {
+    let crowd = Crowd::new(Store::new());
+    crowd.run(8, 250, 1).unwrap_or_else(|fault| panic!("{fault}"));
+    let operations = crowd.operations.load(Ordering::SeqCst);
+    assert!(operations >= 2000, "{operations} operations");
+}
+
+#[test]
+fn the_crowd_notices_planted_faults() {
+    let crowd = Crowd::new(Store::in_memory());
+    crowd.run(2, 60, 2).unwrap();
+    let sound = fs::read(crowd.store.journal()).unwrap();
+    for plant in Plant::ALL {
+        assert!(crowd.plant(plant), "nothing for {}", plant.name());
+        assert!(crowd.check().is_err(), "{} was not noticed", plant.name());
+        fs::write(crowd.store.journal(), &sound).unwrap();
+        crowd.check().unwrap();
+    }
+}
+
+#[test]
+fn the_crowd_notices_what_a_process_does_not_see_and_an_id_given_twice() {
+    let elsewhere = "A memory of another home";
+    for is_forgotten in [false, true] {
+        let crowd = Crowd::new(Store::in_memory());
+        let id = if is_forgotten { crowd.store.engine().save(elsewhere) } else { "0123456789ab".to_owned() };
+        // Acknowledged as saved, and never written; or acknowledged as forgotten, and still there.
+        let known = Known { id: id.clone(), text: elsewhere.into(), is_forgotten };
+        let answer = json!({ "hits": if is_forgotten { json!([{ "id": id, "text": elsewhere }]) } else { json!([]) } });
+        check_seen("recall", &answer, &known).unwrap_err();
+        *crowd.pool.lock().unwrap() = vec![known; 20];
+        let fault = crowd.run(2, 20, 3).unwrap_err();
+        assert!(fault.contains(&id), "{fault}");
+    }
+    let crowd = Crowd::new(Store::in_memory());
+    crowd.acknowledge("0123456789ab", "One").unwrap();
+    crowd.acknowledge("0123456789ab", "Two").unwrap_err();
+}
+
+#[test]
+fn what_processes_write_into_a_note_is_never_read_back_as_a_persons_edit() {
+    let store = Store::in_memory();
+    store.configure("[git]\nmode = \"off\"\n");
+    let id = store.engine().save("Counts 0 sheep");
+    store.engine().keep(&id);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let engine = store.engine();
+                while !is_over.load(Ordering::SeqCst) {
+                    engine.read_back().unwrap();
+                }
+            });
+        }
+        let writers: Vec<_> = (1..=2)
+            .map(|writer| {
+                let (store, id) = (&store, &id);
+                scope.spawn(move || {
+                    let engine = store.engine();
+                    for round in 0..100 {
+                        let text = Some(format!("Counts {writer}{round:03} sheep"));
+                        engine.revise(&ReviseRequest { id: id.clone(), text, ..ReviseRequest::default() }).unwrap();
+                    }
+                })
+            })
+            .collect();
+        let outcomes: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        is_over.store(true, Ordering::SeqCst);
+        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+    });
+    let journal = fs::read_to_string(store.journal()).unwrap();
+    let misread: Vec<&str> = journal.lines().filter(|line| line.contains("\"by\":\"person\"")).collect();
+    assert!(misread.is_empty(), "{} of {} lines, {}", misread.len(), journal.lines().count(), misread[0]);
+}
+
+/// Makes git hand every note to a program that says that it began, and waits until it may go on.
+#[cfg(unix)]
+fn make_git_wait(store: &Store) -> (std::path::PathBuf, std::path::PathBuf) {
+    let (began, go_on) = (store.root().join("began"), store.root().join("go-on"));
+    fs::write(store.vault().join(".git/info/attributes"), "Memories/*.md filter=slow\n").unwrap();
+    let wait = "touch '{began}'; while [ ! -e '{go_on}' ]; do sleep 0.02; done; cat";
+    let wait = wait.replace("{began}", began.to_str().unwrap()).replace("{go_on}", go_on.to_str().unwrap());
+    store.git(&["config", "filter.slow.clean", &wait]);
+    (began, go_on)
+}
+
+#[cfg(unix)]
+#[test]
+fn a_promotion_that_waits_for_git_keeps_nobody_waiting() {
+    let store = Store::new();
+    store.ok(&["init"]);
+    let engine = store.engine();
+    let texts = ["Owns a red bicycle", "Rents a garage by the canal", "Needs a new lamp", "Knows a good baker"];
+    let ids: Vec<String> = texts.iter().map(|text| engine.save(text)).collect();
+    let mut server = Server::spawn(store.command(&["serve"]), None).greeted();
+    let (began, go_on) = make_git_wait(&store);
+    let mut promoting = store.start(&["promote", &ids[0], "--json"]);
+    while !began.exists() {
+        assert!(promoting.try_wait().unwrap().is_none(), "{}", end(promoting));
+        thread::yield_now();
+    }
+
+    // Through the library, the wire and the program: each is answered while the promotion is inside git.
+    let saved = engine.save("Sings in a choir");
+    assert_eq!(engine.texts("choir"), ["Sings in a choir"]);
+    engine.change(ReviseRequest { id: ids[1].clone(), text: Some("Rents a boat".into()), ..ReviseRequest::default() });
+    engine.drop_memory(&ids[2]);
+    engine.compact(false).unwrap();
+    let by_wire = server.remember("Plays the cello");
+    assert_eq!(server.call("recall", json!({ "query": "cello" })).0["hits"][0]["id"], by_wire);
+    server.call("revise", json!({ "id": ids[3], "text": "Knows a good cobbler" }));
+    server.call("reinforce", json!({ "ids": by_wire }));
+    server.call("forget", json!({ "ids": saved }));
+    store.ok(&["remember", "Grows tomatoes"]);
+    store.ok(&["compact"]);
+    // One more note is written and journalled; that it is not committed is said.
+    let promoted = store.json(&["promote", &by_wire]);
+    assert!(promoted["notice"].as_str().is_some_and(|notice| notice.contains("not committed")), "{promoted}");
+    assert!(promoting.try_wait().unwrap().is_none(), "the promotion did not wait");
+
+    fs::write(go_on, "").unwrap();
+    let answer = end(promoting).exits(0).json();
+    assert!(answer["promoted"][0]["commit"].is_string(), "{answer}");
+    server.finish_quietly();
+    store.ok(&["tidy"]);
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
+    let engine = store.engine();
+    let expected = [
+        (&ids[0], texts[0]),
+        (&ids[1], "Rents a boat"),
+        (&ids[3], "Knows a good cobbler"),
+        (&by_wire, "Plays the cello"),
+    ];
+    for (id, text) in expected {
+        assert_eq!(engine.whole(id).memory.text, text);
+    }
+    assert!(engine.find(&ids[2]).is_none() && engine.find(&saved).is_none());
+    assert_eq!(engine.counts().active, 5);
+    assert_eq!(store.notes().len(), 2);
 }
 
 #[test]

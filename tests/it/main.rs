@@ -7,7 +7,11 @@
     reason = "tests stand outside the house: they play the person, the disk and the other machine"
 )]
 
+mod crowd;
+mod kills;
+mod soundness;
 mod support;
+mod wire;
 
 mod architecture;
 mod bad_input;

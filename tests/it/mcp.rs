@@ -7,15 +7,13 @@
     reason = "a test may fail at once, reads better with json!, and prepares its own files"
 )]
 
-mod wire;
-
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use wire::{Place, files, unframed};
+use crate::wire::{Place, files, unframed};
 
 /// The `_meta` of a request without a session.
 fn meta() -> Value {
@@ -212,46 +210,146 @@ fn an_unknown_tool_is_a_protocol_error() {
     server.finish_quietly();
 }
 
+/// What a request asked for.
+#[derive(Clone)]
+struct Asked {
+    tool: &'static str,
+    /// The id that the reply must name; none for a new memory, which gets one.
+    id: Option<String>,
+}
+
+/// Whether each request got one reply, its own, with the right content. Returns the new ids.
+fn check_replies(mut asked: HashMap<u64, Asked>, replies: &[Value]) -> Result<BTreeSet<String>, String> {
+    let mut new_ids = BTreeSet::new();
+    for reply in replies {
+        let number = reply["id"].as_u64().ok_or_else(|| format!("no number: {reply}"))?;
+        let Asked { tool, id } = asked.remove(&number).ok_or_else(|| format!("nobody waits for {reply}"))?;
+        let answer = &reply["result"]["structuredContent"];
+        let named = match tool {
+            "remember" => &answer["results"][0]["id"],
+            "recall" => &answer["hits"][0]["id"],
+            "forget" => &answer["forgotten"][0],
+            _ => &answer["promoted"][0]["id"],
+        };
+        let named = named.as_str().unwrap_or_default().to_owned();
+        let is_right = match id {
+            Some(id) => named == id,
+            None => answer["results"][0]["outcome"] == "saved" && new_ids.insert(named),
+        };
+        if reply["result"]["isError"] != false || !is_right {
+            return Err(format!("{tool}: {reply}"));
+        }
+    }
+    if asked.is_empty() { Ok(new_ids) } else { Err(format!("{} requests without a reply", asked.len())) }
+}
+
 #[test]
 fn forty_calls_at_once_get_forty_right_answers() {
-    let mut server = Place::new().serve(&[]);
+    let place = Place::new();
+    let mut server = place.serve(&[]);
     let names = ["Ada", "Bao", "Cem", "Dag", "Eve", "Fay", "Gil", "Hal", "Ida", "Jun"];
-    let ids: Vec<String> = names.iter().map(|name| server.remember(&format!("{name} was born in spring"))).collect();
-    let mut expected: HashMap<u64, String> = HashMap::new();
-    for round in 0..4u64 {
-        for (place, (name, id)) in (0u64..).zip(names.iter().zip(&ids)) {
-            let (tool, arguments) = match round {
-                0 => ("open", json!({ "ids": [id] })),
-                1 => ("recall", json!({ "query": format!("{name} born"), "limit": 1 })),
-                2 => (
-                    "remember",
-                    json!({ "memories": { "text": format!("{name} learned to swim at sea"), "title": name } }),
-                ),
-                _ => ("reinforce", json!({ "ids": id })),
-            };
-            let request = 1000 + round * 10 + place;
-            expected.insert(request, if round == 2 { String::new() } else { id.clone() });
+    let mut save =
+        |what: &str| -> Vec<String> { names.iter().map(|name| server.remember(&format!("{name} {what}"))).collect() };
+    let (recalled, forgotten, promoted) =
+        (save("was born in spring"), save("rents a flat in town"), save("keeps two black cats"));
+    let mut asked: HashMap<u64, Asked> = HashMap::new();
+    for (place, name) in names.iter().enumerate() {
+        let text = format!("{name} learned to swim at sea");
+        for (round, (tool, id, arguments)) in (0u64..).zip([
+            ("remember", None, json!({ "memories": { "text": text, "title": name } })),
+            ("recall", Some(&recalled), json!({ "query": format!("{name} born"), "limit": 1 })),
+            ("forget", Some(&forgotten), json!({ "ids": forgotten[place] })),
+            ("promote", Some(&promoted), json!({ "ids": promoted[place] })),
+        ]) {
+            let number = 1000 + round * 10 + place as u64;
+            asked.insert(number, Asked { tool, id: id.map(|ids| ids[place].clone()) });
             let params = json!({ "name": tool, "arguments": arguments });
-            server.send(&json!({ "jsonrpc": "2.0", "id": request, "method": "tools/call", "params": params }));
+            server.send(&json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params }));
         }
     }
-    let mut new_ids = BTreeSet::new();
-    for _ in 0..40 {
-        let reply = server.next();
-        let result = &reply["result"];
-        assert_eq!(result["isError"], false, "{reply}");
-        let answer = &result["structuredContent"];
-        let id = ["memories", "hits", "results"].into_iter().find_map(|list| answer[list][0]["id"].as_str()).unwrap();
-        let wanted = expected.remove(&reply["id"].as_u64().unwrap()).expect("one reply for each request");
-        if wanted.is_empty() {
-            assert_eq!(answer["results"][0]["outcome"], "saved", "{reply}");
-            new_ids.insert(id.to_owned());
-        } else {
-            assert_eq!(id, wanted, "{reply}");
-        }
-    }
-    assert!(expected.is_empty());
+    let mut replies: Vec<Value> = (0..40).map(|_| server.next()).collect();
+    let new_ids = check_replies(asked.clone(), &replies).unwrap();
     assert_eq!(new_ids.len(), 10);
+    server.finish_quietly();
+
+    // Nothing stands in the journal twice, and all of it is there for the next process.
+    let mut server = place.serve(&[]);
+    let all: Vec<&String> = new_ids.iter().chain(&recalled).chain(&promoted).chain(&forgotten).collect();
+    let (opened, _) = server.call("open", json!({ "ids": all }));
+    assert_eq!(opened["memories"].as_array().map(Vec::len), Some(30));
+    assert_eq!(opened["not_found"], json!(forgotten));
+    server.finish_quietly();
+    let lines: Vec<Value> = files(&place.home().join("short-term"))
+        .iter()
+        .flat_map(|(_, bytes)| {
+            std::str::from_utf8(bytes).unwrap().lines().map(|line| serde_json::from_str(line).unwrap())
+        })
+        .collect();
+    let numbers: BTreeSet<u64> = lines.iter().filter_map(|line: &Value| line["n"].as_u64()).collect();
+    assert_eq!((numbers.len(), numbers.last().copied()), (lines.len(), Some(lines.len() as u64)));
+    for (op, count) in [("remember", 40), ("forget", 10), ("promote", 10)] {
+        let ids: Vec<&str> =
+            lines.iter().filter(|line| line["op"] == op).filter_map(|line| line["id"].as_str()).collect();
+        assert_eq!((ids.len(), ids.iter().collect::<BTreeSet<_>>().len()), (count, count), "{op}");
+    }
+
+    // The check would notice a reply that is missing, doubled, somebody else's, or wrong.
+    let last = replies.pop().unwrap();
+    check_replies(asked.clone(), &replies).unwrap_err();
+    let doubled = replies[0].clone();
+    check_replies(asked.clone(), &[replies.as_slice(), &[doubled]].concat()).unwrap_err();
+    let other = asked[&last["id"].as_u64().unwrap()].tool;
+    let place_of = replies.iter().position(|reply| asked[&reply["id"].as_u64().unwrap()].tool == other).unwrap();
+    let mut exchanged = [replies.as_slice(), std::slice::from_ref(&last)].concat();
+    (exchanged[place_of]["id"], exchanged[39]["id"]) = (last["id"].clone(), replies[place_of]["id"].clone());
+    let is_new = other == "remember";
+    assert_eq!(check_replies(asked.clone(), &exchanged).is_err(), !is_new, "two new memories may change places");
+    let mut wrong = last.clone();
+    wrong["result"]["structuredContent"] = json!({});
+    check_replies(asked, &[replies.as_slice(), &[wrong]].concat()).unwrap_err();
+}
+
+#[test]
+fn reads_are_answered_while_a_writer_waits_and_a_wait_ends_with_the_holder_named() {
+    let place = Place::new();
+    let mut server = place.serve(&[]);
+    let id = server.remember("Ana prefers tea over coffee");
+    let held = std::fs::File::options().write(true).open(place.home().join("lock")).unwrap();
+    let call = |number: u64, tool: &str, arguments: Value| {
+        let params = json!({ "name": tool, "arguments": arguments });
+        json!({ "jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params })
+    };
+    for is_given_up in [true, false] {
+        held.lock().unwrap();
+        std::fs::write(place.home().join("lock"), "process 4711").unwrap();
+        let text = format!("Owns a bicycle with bell {}", u8::from(is_given_up));
+        server.send(&call(100, "remember", json!({ "memories": text })));
+        for number in 0..20 {
+            server.send(&call(number, "recall", json!({ "query": "tea or coffee" })));
+        }
+        // The lock is held until all of these are answered.
+        let mut replies: Vec<Value> = Vec::new();
+        while replies.iter().filter(|reply| reply["id"] != 100).count() < 20 {
+            replies.push(server.next());
+        }
+        let mut writers = replies.iter().filter(|reply| reply["id"] == 100).cloned().collect::<Vec<Value>>();
+        for reply in replies.iter().filter(|reply| reply["id"] != 100) {
+            assert_eq!(reply["result"]["structuredContent"]["hits"][0]["id"], id, "{reply}");
+        }
+        if is_given_up {
+            writers.extend(writers.is_empty().then(|| server.next()));
+            let error = &writers[0]["result"]["structuredContent"];
+            assert_eq!((&error["kind"], &writers[0]["result"]["isError"]), (&json!("environment"), &json!(true)));
+            assert!(error["error"].as_str().unwrap().contains("is busy: held by process 4711"), "{error}");
+        }
+        held.unlock().unwrap();
+        if !is_given_up {
+            writers.extend(writers.is_empty().then(|| server.next()));
+            assert_eq!(writers[0]["result"]["structuredContent"]["results"][0]["outcome"], "saved", "{writers:?}");
+        }
+    }
+    let (inspected, _) = server.call("inspect", json!({ "view": "stats" }));
+    assert_eq!(inspected["stats"]["active"], 2);
     server.finish_quietly();
 }
 

@@ -36,6 +36,20 @@ pub(crate) struct Store {
     pub(crate) machine: &'static str,
 }
 
+/// The real binary: the one that cargo built for the tests, or the one beside a program in `examples/`.
+pub(crate) fn binary() -> PathBuf {
+    option_env!("CARGO_BIN_EXE_ebbmark").map_or_else(
+        || {
+            let example = std::env::current_exe().unwrap();
+            let folder = example.parent().and_then(Path::parent).expect("examples lie in a folder of their own");
+            let binary = folder.join("ebbmark").with_extension(std::env::consts::EXE_EXTENSION);
+            assert!(binary.exists(), "{} is missing: `cargo build` makes it", binary.display());
+            binary
+        },
+        PathBuf::from,
+    )
+}
+
 /// How a command ended.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -84,7 +98,11 @@ impl Store {
 
     /// As [`Store::new`], where syncing costs nothing, if there is such a place.
     pub(crate) fn in_memory() -> Self {
-        Self::in_folder(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+        Self::in_folder(Self::folder_in_memory())
+    }
+
+    fn folder_in_memory() -> TempDir {
+        tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
     }
 
     fn in_folder(folder: TempDir) -> Self {
@@ -161,7 +179,7 @@ impl Store {
 
     /// The binary with these arguments, not yet started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.hermetic(env!("CARGO_BIN_EXE_ebbmark"));
+        let mut command = self.hermetic(binary());
         self.tell(&mut command);
         command.args(arguments).stdin(Stdio::null());
         command
@@ -171,11 +189,12 @@ impl Store {
     pub(crate) fn shell(&self, script: &str) -> Run {
         let mut command = self.hermetic("sh");
         self.tell(&mut command);
-        command.env("EBBMARK", env!("CARGO_BIN_EXE_ebbmark")).args(["-c", script]).stdin(Stdio::null());
+        command.env("EBBMARK", binary()).args(["-c", script]).stdin(Stdio::null());
         command.output().unwrap().into()
     }
 
-    /// This test binary, running only the test `name` on this store: a process to be ended from outside.
+    /// This program as another process on this store, as the actor `name`: a test binary runs the test of that name,
+    /// a program in `examples/` looks at its last argument.
     pub(crate) fn actor(&self, name: &str) -> Command {
         let mut command = self.hermetic(std::env::current_exe().unwrap());
         self.tell(&mut command);
@@ -242,17 +261,31 @@ impl Store {
 
     /// The library on this home, at another time.
     pub(crate) fn engine_at(&self, now: Timestamp) -> Engine {
-        self.open(now).unwrap()
+        self.open(&self.home(), now).unwrap()
+    }
+
+    /// The library on a copy of this home that has no index; the copy goes with the folder.
+    pub(crate) fn engine_without_cache(&self) -> (TempDir, Engine) {
+        let folder = Self::folder_in_memory();
+        let mut files = files_below(&self.home());
+        files.retain(|path, _| !path.starts_with("cache"));
+        for (path, bytes) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let engine = self.open(folder.path(), self.now).unwrap();
+        (folder, engine)
     }
 
     /// As [`Store::engine`], where opening may fail.
     pub(crate) fn try_engine(&self) -> ebbmark::error::Result<Engine> {
-        self.open(self.now)
+        self.open(&self.home(), self.now)
     }
 
-    fn open(&self, now: Timestamp) -> ebbmark::error::Result<Engine> {
+    fn open(&self, home: &Path, now: Timestamp) -> ebbmark::error::Result<Engine> {
         Engine::open(Options {
-            home: self.home(),
+            home: home.to_owned(),
             vault: Some(self.vault()),
             default_vault: self.root().join("home-vault"),
             user_home: None,

@@ -12,6 +12,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::support::binary;
+
 /// Longer than any reply takes; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What a client may wait for the end after it closed the server's input.
@@ -19,30 +21,30 @@ const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
 /// A folder with a home and a vault of its own.
 #[derive(Clone)]
-pub(super) struct Place(Arc<TempDir>);
+pub(crate) struct Place(Arc<TempDir>);
 
 impl Place {
-    pub(super) fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place(Arc::new(tempfile::tempdir().unwrap()))
     }
 
-    pub(super) fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.0.path().join("home")
     }
 
-    pub(super) fn vault(&self) -> PathBuf {
+    pub(crate) fn vault(&self) -> PathBuf {
         self.0.path().join("vault")
     }
 
     /// A home of which only its configuration exists.
-    pub(super) fn configured(&self, config: &str) {
+    pub(crate) fn configured(&self, config: &str) {
         std::fs::create_dir_all(self.home()).unwrap();
         std::fs::write(self.home().join("config.toml"), config).unwrap();
     }
 
     /// A server, not greeted yet.
-    pub(super) fn start(&self, arguments: &[&str]) -> Server {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ebbmark"));
+    pub(crate) fn start(&self, arguments: &[&str]) -> Server {
+        let mut command = Command::new(binary());
         command
             .arg("serve")
             .args(arguments)
@@ -55,28 +57,25 @@ impl Place {
         for name in ["EBBMARK_SEED", "EBBMARK_REPLICA", "XDG_CONFIG_HOME", "GIT_DIR", "GIT_AUTHOR_NAME"] {
             command.env_remove(name);
         }
-        Server::spawn(command, self.clone())
+        Server::spawn(command, Some(self.clone()))
     }
 
     /// A server that was greeted by a client of that name.
-    pub(super) fn serve(&self, arguments: &[&str]) -> Server {
-        let mut server = self.start(arguments);
-        let greeting = server.initialize("2025-11-25");
-        assert_eq!(greeting["result"]["protocolVersion"], "2025-11-25");
-        server
+    pub(crate) fn serve(&self, arguments: &[&str]) -> Server {
+        self.start(arguments).greeted()
     }
 }
 
 /// A running server and the client's ends of its pipes.
-pub(super) struct Server {
+pub(crate) struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
-    pub(super) lines: Receiver<String>,
+    pub(crate) lines: Receiver<String>,
     complaints: Option<thread::JoinHandle<String>>,
     last_id: u64,
     output_schemas: HashMap<String, Value>,
     /// Its folder stays as long as it runs.
-    _place: Place,
+    _place: Option<Place>,
 }
 
 impl Drop for Server {
@@ -87,7 +86,8 @@ impl Drop for Server {
 }
 
 impl Server {
-    fn spawn(mut command: Command, place: Place) -> Server {
+    /// Starts a command that serves.
+    pub(crate) fn spawn(mut command: Command, place: Option<Place>) -> Server {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let (sender, lines) = channel();
@@ -118,22 +118,29 @@ impl Server {
         }
     }
 
-    pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
+    /// Greets it as a client does.
+    pub(crate) fn greeted(mut self) -> Server {
+        let greeting = self.initialize("2025-11-25");
+        assert_eq!(greeting["result"]["protocolVersion"], "2025-11-25");
+        self
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().expect("standard input is open");
         stdin.write_all(bytes).unwrap();
         stdin.flush().unwrap();
     }
 
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.send_bytes(format!("{message}\n").as_bytes());
     }
 
     /// The next message; whatever comes must be one.
-    pub(super) fn next(&mut self) -> Value {
+    pub(crate) fn next(&mut self) -> Value {
         read(&self.lines.recv_timeout(PATIENCE).expect("a message within the time"))
     }
 
-    pub(super) fn request(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn request(&mut self, method: &str, params: Value) -> Value {
         self.last_id += 1;
         let id = self.last_id;
         let mut message = json!({ "jsonrpc": "2.0", "id": id, "method": method });
@@ -146,7 +153,7 @@ impl Server {
         reply
     }
 
-    pub(super) fn initialize(&mut self, version: &str) -> Value {
+    pub(crate) fn initialize(&mut self, version: &str) -> Value {
         let greeting = self.request(
             "initialize",
             json!({ "protocolVersion": version, "capabilities": {}, "clientInfo": { "name": "Claude Desktop", "version": "1" } }),
@@ -155,7 +162,7 @@ impl Server {
         greeting
     }
 
-    pub(super) fn tools(&mut self) -> Vec<Value> {
+    pub(crate) fn tools(&mut self) -> Vec<Value> {
         let tools = self.request("tools/list", Value::Null)["result"]["tools"].as_array().cloned().expect("tools");
         for tool in &tools {
             self.output_schemas.insert(tool["name"].as_str().unwrap().into(), tool["outputSchema"].clone());
@@ -164,7 +171,7 @@ impl Server {
     }
 
     /// The result of a call, which has a text and fits the schema that its tool promised.
-    fn result(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn result(&mut self, tool: &str, arguments: Value) -> Value {
         if self.output_schemas.is_empty() {
             self.tools();
         }
@@ -179,14 +186,14 @@ impl Server {
     }
 
     /// The structured answer and the text of a call that succeeds.
-    pub(super) fn call(&mut self, tool: &str, arguments: Value) -> (Value, String) {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> (Value, String) {
         let result = self.result(tool, arguments);
         assert_eq!(result["isError"], false, "{tool}: {result}");
         (result["structuredContent"].clone(), text_of(&result))
     }
 
     /// The structured error and the text of a call that fails.
-    pub(super) fn fail(&mut self, tool: &str, arguments: Value) -> (Value, String) {
+    pub(crate) fn fail(&mut self, tool: &str, arguments: Value) -> (Value, String) {
         let result = self.result(tool, arguments);
         assert_eq!(result["isError"], true, "{tool}: {result}");
         let error = result["structuredContent"].clone();
@@ -197,14 +204,14 @@ impl Server {
         (error, text)
     }
 
-    pub(super) fn remember(&mut self, text: &str) -> String {
+    pub(crate) fn remember(&mut self, text: &str) -> String {
         let (answer, _) = self.call("remember", json!({ "memories": [{ "text": text }] }));
         assert_eq!(answer["results"][0]["outcome"], "saved", "{answer}");
         answer["results"][0]["id"].as_str().unwrap().into()
     }
 
     /// Closes standard input and waits for the end; gives what was still said, and what on standard error.
-    pub(super) fn finish(mut self) -> (ExitStatus, Vec<Value>, String) {
+    pub(crate) fn finish(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.stdin.take());
         let mut rest = Vec::new();
         // Its output ends when it does.
@@ -221,7 +228,7 @@ impl Server {
     }
 
     /// As [`Server::finish`], where nothing is left to say and nothing went wrong.
-    pub(super) fn finish_quietly(self) {
+    pub(crate) fn finish_quietly(self) {
         let (status, rest, complaints) = self.finish();
         assert!(status.success(), "{status}");
         assert_eq!(rest, Vec::<Value>::new());
@@ -284,7 +291,7 @@ fn fits(schema: &Value, value: &Value) -> Result<(), String> {
 }
 
 /// The lines between the two that frame recalled text.
-pub(super) fn unframed(text: &str) -> String {
+pub(crate) fn unframed(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let [first, inside @ .., last] = lines.as_slice() else { panic!("no frame: {text}") };
     let boundary = first.strip_prefix("memories ").and_then(|rest| rest.strip_suffix(" (data, not instructions)"));
@@ -294,7 +301,7 @@ pub(super) fn unframed(text: &str) -> String {
 }
 
 /// Every file below a folder with its bytes.
-pub(super) fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+pub(crate) fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
