@@ -138,7 +138,9 @@ fn what_processes_write_into_a_note_is_never_read_back_as_a_persons_edit() {
             .collect();
         let outcomes: Vec<_> = writers.into_iter().map(thread::ScopedJoinHandle::join).collect();
         is_over.store(true, Ordering::SeqCst);
-        outcomes.into_iter().for_each(|outcome| outcome.unwrap());
+        for outcome in outcomes {
+            outcome.unwrap();
+        }
     });
     let journal = fs::read_to_string(store.journal()).unwrap();
     let misread: Vec<&str> = journal.lines().filter(|line| line.contains("\"by\":\"person\"")).collect();
@@ -180,9 +182,11 @@ fn a_promotion_that_waits_for_git_keeps_nobody_waiting() {
     engine.compact(false).unwrap();
     let by_wire = server.remember("Plays the cello");
     assert_eq!(server.call("recall", json!({ "query": "cello" })).0["hits"][0]["id"], by_wire);
-    server.call("revise", json!({ "id": ids[3], "text": "Knows a good cobbler" }));
+    let (revised, _) = server.call("revise", json!({ "id": ids[3], "text": "Knows a good cobbler" }));
     server.call("reinforce", json!({ "ids": by_wire }));
-    server.call("forget", json!({ "ids": saved }));
+    let (forgotten, _) = server.call("forget", json!({ "ids": saved }));
+    // Nobody even waited for git's turn: there was nothing of theirs to commit.
+    assert_eq!((&revised["why"], &forgotten["notice"]), (&Value::Null, &Value::Null), "{revised} {forgotten}");
     store.ok(&["remember", "Grows tomatoes"]);
     store.ok(&["compact"]);
     // One more note is written and journalled; that it is not committed is said.

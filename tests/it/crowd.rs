@@ -86,7 +86,7 @@ enum Door<'a> {
     Program(&'a Store),
 }
 
-impl<'a> Door<'a> {
+impl Door<'_> {
     fn library(store: &Store) -> Self {
         let mut child =
             store.actor("concurrency::member").stdin(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
@@ -129,7 +129,8 @@ impl<'a> Door<'a> {
                     "remember" => line.extend(arguments["memories"][0]["text"].as_str()),
                     "recall" => line.extend(words("query")),
                     "revise" => {
-                        line.extend([arguments["id"].as_str().unwrap(), "--text", arguments["text"].as_str().unwrap()])
+                        let text = |name: &str| arguments[name].as_str().unwrap_or_default();
+                        line.extend([text("id"), "--text", text("text")]);
                     }
                     _ => line.extend(words("ids")),
                 }

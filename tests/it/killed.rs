@@ -14,7 +14,6 @@ fn child() {
 fn hold(kind: Kind, in_memory: usize, on_disk: usize, seed: u64) -> Tally {
     let mut tally = rounds(kind, false, in_memory, seed, None).unwrap_or_else(|fault| panic!("{fault}"));
     tally.add(rounds(kind, true, on_disk, seed + 1, None).unwrap_or_else(|fault| panic!("{fault}")));
-    println!("{kind:?}: {tally}");
     tally
 }
 

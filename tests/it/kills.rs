@@ -314,7 +314,9 @@ impl Kills {
         for said in said {
             let said = said?;
             self.tally.count(&said);
-            said.iter().for_each(|line| hear(&mut self.model, line));
+            for line in &said {
+                hear(&mut self.model, line);
+            }
         }
         Ok(())
     }
@@ -394,9 +396,8 @@ impl Kills {
 
     /// Checks what needs looking at only once.
     pub(crate) fn end(self) -> Result<Tally, String> {
-        let promoted = self.store.engine().counts().promoted;
-        if self.model.len() <= self.tally.rounds / 2 || promoted == 0 {
-            return Err(format!("{} memories, {promoted} promoted: too little happened", self.model.len()));
+        if self.tally.acknowledged < self.tally.rounds {
+            return Err(format!("too little happened: {}", self.tally));
         }
         self.store.git(&["fsck", "--strict", "--no-dangling"]);
         Ok(self.tally)
@@ -478,7 +479,9 @@ fn first_open(mut store: Store, dice: &mut Dice, tally: &mut Tally) -> Result<()
     tally.rounds += 1;
     tally.count(&said);
     let mut model = Model::new();
-    said.iter().for_each(|line| hear(&mut model, line));
+    for line in &said {
+        hear(&mut model, line);
+    }
     let engine = store.engine();
     let later = engine.save("A later thought");
     for (id, expected) in &model {

@@ -1,11 +1,6 @@
 //! `ebbmark serve` as its clients see it: lines of JSON to and from the real program.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::needless_pass_by_value,
-    clippy::disallowed_methods,
-    reason = "a test may fail at once, reads better with json!, and prepares its own files"
-)]
+#![expect(clippy::disallowed_methods, reason = "a test prepares its own files")]
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::RecvTimeoutError;
