@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -167,21 +169,24 @@ impl<'de> Deserialize<'de> for Hour {
 }
 
 /// Where "now" comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Clock {
     /// The system's wall clock.
     System,
     /// A fixed instant, for tests and demos.
     Fixed(Timestamp),
+    /// Milliseconds since 1970 that somebody else moves, for tests of what happens as time goes by.
+    Moved(Arc<AtomicI64>),
 }
 
 impl Clock {
     /// The current instant.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
-    pub fn now(self) -> Timestamp {
+    pub fn now(&self) -> Timestamp {
         match self {
             Clock::System => Timestamp::from_millis(jiff::Timestamp::now().as_millisecond()),
-            Clock::Fixed(at) => at,
+            Clock::Fixed(at) => *at,
+            Clock::Moved(millis) => Timestamp::from_millis(millis.load(Ordering::SeqCst)),
         }
     }
 }

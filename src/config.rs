@@ -175,13 +175,33 @@ impl GitConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServerConfig {
-    /// Whether `serve` tidies by itself.
+    /// Whether `serve` does anything by itself: what, says `[upkeep]`.
     pub upkeep: bool,
 }
 
 impl Default for ServerConfig {
     fn default() -> Self {
         ServerConfig { upkeep: true }
+    }
+}
+
+/// `[upkeep]`: what `serve` does by itself, one switch each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UpkeepConfig {
+    /// Whether new memories are folded into the index.
+    pub index: bool,
+    /// Whether a person's edits in the vault are read back.
+    pub read_back: bool,
+    /// Whether it promotes, refreshes the numbers in notes, and commits.
+    pub tidy: bool,
+    /// Whether this machine's journal is compacted.
+    pub compact: bool,
+}
+
+impl Default for UpkeepConfig {
+    fn default() -> Self {
+        UpkeepConfig { index: true, read_back: true, tidy: true, compact: true }
     }
 }
 
@@ -213,6 +233,8 @@ pub struct Config {
     pub git: GitConfig,
     /// The server.
     pub server: ServerConfig,
+    /// What the server does by itself.
+    pub upkeep: UpkeepConfig,
     #[serde(skip)]
     profiles: [KindProfile; Kind::ALL.len()],
 }
@@ -249,6 +271,7 @@ impl Config {
             forget: ForgetConfig::default(),
             git: GitConfig::default(),
             server: ServerConfig::default(),
+            upkeep: UpkeepConfig::default(),
             profiles: Kind::ALL.map(profile),
         }
     }

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::remember::round;
-use super::{Engine, lenient};
+use super::{Engine, UpkeepTask, lenient};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::git::Git;
@@ -61,6 +61,9 @@ pub struct Health {
     pub ok: bool,
     /// What was found.
     pub findings: Vec<Finding>,
+    /// What a serving process does by itself; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub upkeep: Vec<UpkeepTask>,
 }
 
 /// Counts.
@@ -186,7 +189,7 @@ impl Engine {
         let limit = request.limit.unwrap_or(50).clamp(1, 1000) as usize;
         let mut answer = InspectAnswer::default();
         match request.view.unwrap_or_default() {
-            View::Health => answer.health = Some(self.health()),
+            View::Health => answer.health = Some(Health { upkeep: self.upkeep_tasks(now), ..self.health() }),
             View::Stats => answer.stats = Some(self.stats(now)),
             View::Overview => answer.overview = Some(self.overview(now, limit)),
             View::Faded => answer.faded = Some(self.faded(now, limit)),
@@ -363,7 +366,7 @@ impl Engine {
         {
             find("warning", format!("the vault has no git: {no_git}"), &no_git.hint());
         }
-        Health { ok: findings.is_empty(), findings }
+        Health { ok: findings.is_empty(), findings, upkeep: Vec::new() }
     }
 
     /// Where everything is. Reads the journal, writes nothing.

@@ -46,7 +46,7 @@ pub use remember::{
 pub use revise::{ReviseAnswer, ReviseRequest};
 pub use setup::{InitAnswer, InitRequest};
 pub use tidy::{TidyAnswer, TidyRequest};
-pub use upkeep::Upkeep;
+pub use upkeep::UpkeepTask;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, GitMode};
@@ -101,6 +101,7 @@ pub struct Engine {
     scorers: Mutex<Vec<Scorer>>,
     pending_uses: Mutex<Vec<PendingUse>>,
     seen_notes: Mutex<reconcile::SeenNotes>,
+    upkeep: Mutex<upkeep::Upkeep>,
 }
 
 /// The index as far as this process uses it.
@@ -158,6 +159,7 @@ impl Engine {
             scorers: Mutex::default(),
             pending_uses: Mutex::default(),
             seen_notes: Mutex::default(),
+            upkeep: Mutex::default(),
         })
     }
 
@@ -210,6 +212,8 @@ impl Engine {
             }
             Change::Replaced => self.read_all(&mut reading, now)?,
         }
+        // Others may read on while this thread follows the index.
+        drop(reading);
         self.follow_index();
         Ok(())
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::commit::{stem, subject};
 use super::open::PromotionState;
 use super::reconcile::ReadBack;
+use super::upkeep::NOTES_A_TURN;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -128,24 +129,31 @@ impl Engine {
             return Ok(PromoteAnswer { promoted: had, candidates, skipped, notice: None });
         }
         let pin = request.pin.unwrap_or(false);
-        let (mut promoted, mut changes) = self.write(now, |draft| {
-            let changes = self.ensure_vault(now)?;
-            let (mut lines, mut promoted) = (Vec::new(), Vec::new());
-            for (memory, why) in &chosen {
-                let current = draft.store().state.get(memory.id).cloned();
-                let Some(mut memory) = current.filter(|memory| !self.has_note(memory)) else {
-                    skipped.push(Skipped { id: memory.id.to_string(), why: "another process was faster".into() });
-                    continue;
-                };
-                if pin && !memory.is_pinned {
-                    memory.is_pinned = true;
-                    lines.push(Line { pinned: Some(true), ..Line::about(Op::Revise, memory.id) });
-                }
-                let path = self.add_note(&memory, &mut lines)?;
-                promoted.push(Promoted { id: memory.id.to_string(), note: path, commit: None, why: why.clone() });
+        let (mut promoted, mut changes): (Vec<Promoted>, Vec<Change>) = (Vec::new(), Vec::new());
+        for (turn, chosen) in chosen.chunks(NOTES_A_TURN).enumerate() {
+            if turn > 0 {
+                self.let_others_write();
             }
-            Ok((lines, (promoted, changes)))
-        })?;
+            self.write(now, |draft| {
+                changes.extend(self.ensure_vault(now)?);
+                let mut lines = Vec::new();
+                for (memory, why) in chosen {
+                    let current = draft.store().state.get(memory.id).cloned();
+                    let Some(mut memory) = current.filter(|memory| !self.has_note(memory)) else {
+                        let why = "another process was faster".into();
+                        skipped.push(Skipped { id: memory.id.to_string(), why });
+                        continue;
+                    };
+                    if pin && !memory.is_pinned {
+                        memory.is_pinned = true;
+                        lines.push(Line { pinned: Some(true), ..Line::about(Op::Revise, memory.id) });
+                    }
+                    let note = self.add_note(&memory, &mut lines)?;
+                    promoted.push(Promoted { id: memory.id.to_string(), note, commit: None, why: why.clone() });
+                }
+                Ok((lines, ()))
+            })?;
+        }
         changes.extend(promoted.iter().map(|promoted| Change { path: promoted.note.clone(), kind: ChangeKind::Write }));
         let ids: Vec<String> = promoted.iter().map(|promoted| promoted.id.clone()).collect();
         let titles: Vec<&str> = promoted.iter().map(|promoted| stem(&promoted.note)).collect();

@@ -370,7 +370,6 @@ impl Engine {
         let listing = self.vault.list()?;
         let mut findings: Vec<String> =
             listing.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.reason)).collect();
-        let store = self.store();
         let mut by_id: HashMap<MemoryId, Vec<&str>> = HashMap::new();
         for entry in &listing.entries {
             let Ok(text) = self.vault.read(&entry.path) else { continue };
@@ -387,6 +386,8 @@ impl Engine {
         for (id, paths) in by_id.iter().filter(|(_, paths)| paths.len() > 1) {
             findings.push(format!("memory {id} has several notes: {}", paths.join(", ")));
         }
+        // Not before: nobody waits for the notes to be read.
+        let store = self.store();
         for memory in store.state.memories() {
             let note = memory.note.as_ref().filter(|note| !note.is_gone);
             if let Some(note) = note.filter(|note| !listing.entries.iter().any(|entry| entry.path == note.path)) {

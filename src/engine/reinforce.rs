@@ -1,5 +1,7 @@
 //! Reinforce: a use is one line, and a burst within an hour is one use. Recall's own uses wait for the next write.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +9,7 @@ use super::remember::round;
 use super::{Engine, lenient};
 use crate::clock::{Hour, Timestamp};
 use crate::error::{Error, Result};
+use crate::files::Patience;
 use crate::id::MemoryId;
 use crate::memory::{Line, Memory, Op};
 
@@ -209,6 +212,23 @@ impl Engine {
             });
         }
         lines
+    }
+
+    /// As [`Engine::flush_uses`], but waits for whoever is writing, at most as long as `wait`. For the end of a process.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] where that was too short, [`Error::Io`]; the uses are not written then.
+    pub fn flush_uses_within(&self, wait: Duration) -> Result<()> {
+        let patience = Patience::new(wait);
+        loop {
+            self.flush_uses()?;
+            if self.pending().is_empty() {
+                return Ok(());
+            }
+            if !patience.pause() {
+                return Err(Error::Busy { path: self.home.join("lock"), holder: "another writer".into() });
+            }
+        }
     }
 
     /// Writes the uses that recall noted, unless someone else is writing just now: then they wait.

@@ -329,6 +329,11 @@ pub fn inspect(answer: &InspectAnswer) -> String {
         for finding in &health.findings {
             line!(text, "{}: {}; {}", finding.level, finding.what, finding.next);
         }
+        for task in &health.upkeep {
+            let last = task.last.map_or(String::new(), |at| format!(" (last {at})"));
+            let next = task.next.map_or(String::new(), |at| format!(", next {at}"));
+            line!(text, "upkeep {}: {}{last}{next}", task.task, task.outcome);
+        }
     }
     if let Some(stats) = &answer.stats {
         stats_lines(&mut text, stats);

@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use super::commit::{stem, subject};
 use super::compact::CompactAnswer;
 use super::promote::{Candidate, PromoteRequest, Promoted};
+use super::upkeep::NOTES_A_TURN;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::config::PromotionMode;
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::content_hash;
+use crate::journal::Compaction;
 use crate::memory::{By, Line, Memory, Op};
 use crate::note::{Note, Value, frontmatter};
 
@@ -66,7 +68,6 @@ impl Engine {
         let is_dry = request.dry_run.unwrap_or(false);
         self.flush_uses()?;
         let mut answer = TidyAnswer::default();
-        let mut changes = Vec::new();
         if is_dry {
             self.refresh_at(now)?;
         } else {
@@ -80,6 +81,19 @@ impl Engine {
                 }
             }
         }
+        self.tidy_vault(&mut answer, is_dry, now)?;
+        let (compaction, is_due) = self.compact_if_due(is_dry, now)?;
+        answer.compacted = is_due.then(|| compaction.into());
+        if !is_dry {
+            self.refresh_at(now)?;
+            // A fault of the index is shown as a notice.
+            drop(self.fold_index());
+        }
+        Ok(answer)
+    }
+
+    /// Promotes what has proved itself, refreshes the numbers in notes, and commits what was left.
+    pub(super) fn tidy_vault(&self, answer: &mut TidyAnswer, is_dry: bool, now: Timestamp) -> Result<()> {
         let is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
         if self.config.promotion != PromotionMode::Off {
             let promoted =
@@ -96,23 +110,23 @@ impl Engine {
         if is_dry {
             answer.refreshed = stale.into_iter().map(|note| note.path).collect();
         } else {
-            self.refresh_notes(stale, now, &mut answer, &mut changes)?;
-            self.commit_leftovers(changes, now, &mut answer)?;
+            let changes = self.refresh_notes(stale, now, answer)?;
+            self.commit_leftovers(changes, now, answer)?;
         }
         answer.faded = self.faded_count(now);
+        Ok(())
+    }
+
+    /// Compacts this machine's journal where that is worth it. What it did or would do, and whether that is enough.
+    pub(super) fn compact_if_due(&self, is_dry: bool, now: Timestamp) -> Result<(Compaction, bool)> {
         // A clock that jumped must not end what can still be restored: only a person's `compact` does then.
         let may_end = self.journal.is_fresh(now);
         let forecast = self.compact_now(true, may_end, now)?;
         let gone = forecast.lines_before.saturating_sub(forecast.lines_after);
-        if gone > COMPACT_FROM_LINES && gone * 2 > forecast.lines_before {
-            let compacted = if is_dry { forecast } else { self.compact_now(false, may_end, now)? };
-            answer.compacted = Some(compacted.into());
+        if gone <= COMPACT_FROM_LINES || gone * 2 <= forecast.lines_before {
+            return Ok((forecast, false));
         }
-        if !is_dry {
-            self.refresh_at(now)?;
-            self.fold_index();
-        }
-        Ok(answer)
+        Ok((if is_dry { forecast } else { self.compact_now(false, may_end, now)? }, true))
     }
 
     /// Notes whose use numbers are behind the journal.
@@ -156,28 +170,29 @@ impl Engine {
         })
     }
 
-    fn refresh_notes(
-        &self,
-        stale: Vec<StaleNote>,
-        now: Timestamp,
-        answer: &mut TidyAnswer,
-        changes: &mut Vec<Change>,
-    ) -> Result<()> {
-        if stale.is_empty() {
-            return Ok(());
-        }
-        self.write(now, |_| {
-            let mut lines = Vec::new();
-            for note in stale {
-                // A person who edits at this moment goes first; the next tidy follows.
-                if self.vault.edit(&note.path, &note.hash, &note.text).is_ok() {
-                    changes.push(Change { path: note.path.clone(), kind: ChangeKind::Write });
-                    answer.refreshed.push(note.path);
-                    lines.push(note.line);
+    /// Writes the new numbers, a few notes at a time. Returns what is to be committed.
+    fn refresh_notes(&self, mut stale: Vec<StaleNote>, now: Timestamp, answer: &mut TidyAnswer) -> Result<Vec<Change>> {
+        let mut changes = Vec::new();
+        while !stale.is_empty() {
+            let rest = stale.split_off(stale.len().min(NOTES_A_TURN));
+            self.write(now, |_| {
+                let mut lines = Vec::new();
+                for note in stale {
+                    // A person who edits at this moment goes first; the next tidy follows.
+                    if self.vault.edit(&note.path, &note.hash, &note.text).is_ok() {
+                        changes.push(Change { path: note.path.clone(), kind: ChangeKind::Write });
+                        answer.refreshed.push(note.path);
+                        lines.push(note.line);
+                    }
                 }
+                Ok((lines, ()))
+            })?;
+            stale = rest;
+            if !stale.is_empty() {
+                self.let_others_write();
             }
-            Ok((lines, ()))
-        })
+        }
+        Ok(changes)
     }
 
     /// Commits refreshed notes, and what a crash or a lock of git left uncommitted: notes as they were last read

@@ -1,78 +1,312 @@
 //! Upkeep: what a serving process does by itself, between requests.
+//!
+//! A step does at most one task, so that requests get their turn between two. Of the processes of a home only the one
+//! that holds `upkeep.lock` does any; the others write their own uses and wait for its place.
 
-use super::{Engine, TidyRequest};
-use crate::clock::{HOUR_MS, Timestamp};
-use crate::error::Result;
-use crate::index::Index;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Engine, TidyAnswer};
+use crate::clock::{DAY_MS, HOUR_MS, Timestamp};
+use crate::error::{Error, Result};
+use crate::files::{self, Lock};
+use crate::index::{Folded, Index};
 use crate::words;
 
 /// Memories without a document that make folding worth it at once.
 const FOLD_FROM: usize = 200;
-/// How often uses are written and the index looked at, milliseconds.
-const STEP_MS: i64 = 2_000;
 /// Pause before a small tail is folded, milliseconds.
 const FOLD_SMALL_AFTER_MS: i64 = 60_000;
+/// How often uses are written and what is due is looked up, milliseconds.
+const STEP_MS: i64 = 2_000;
+/// Pause between two tasks that are both due, milliseconds.
+const BETWEEN_TASKS_MS: i64 = 100;
 /// How often the vault is looked at for a person's edits, milliseconds.
 const READ_BACK_EVERY_MS: i64 = 10_000;
-/// How often memory is tidied, milliseconds.
-const TIDY_EVERY_MS: i64 = HOUR_MS;
+/// Pause before the first tidy and the first look at what compaction would save, milliseconds: many a process serves
+/// for less than an hour.
+const FIRST_AFTER_MS: i64 = 300_000;
+/// How often memory is tidied, milliseconds; what compaction would save is looked at as often in a journal that grows.
+const EVERY_MS: i64 = HOUR_MS;
+/// A journal is looked at again when it grew by so many lines, and by a tenth; else after a day, because what was
+/// forgotten comes to its end without a line.
+const GROWN_LINES: u64 = 1_000;
 
-/// When upkeep last did each of its tasks.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Upkeep {
-    folded: Option<Timestamp>,
-    tidied: Option<Timestamp>,
-    read_back: Option<Timestamp>,
+/// Notes that are written under one hold of the home's lock: some milliseconds each.
+pub(super) const NOTES_A_TURN: usize = 4;
+/// Pause between two such holds. Longer than any pause of those who wait for the lock, so that they get it.
+const BETWEEN_TURNS: Duration = Duration::from_millis(10);
+
+/// What upkeep does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Task {
+    Index,
+    ReadBack,
+    Tidy,
+    Compact,
+}
+
+impl Task {
+    const ALL: [Task; 4] = [Task::Index, Task::ReadBack, Task::Tidy, Task::Compact];
+
+    /// Its key in `[upkeep]`.
+    fn name(self) -> &'static str {
+        match self {
+            Task::Index => "index",
+            Task::ReadBack => "read_back",
+            Task::Tidy => "tidy",
+            Task::Compact => "compact",
+        }
+    }
+}
+
+/// The last run of a task.
+#[derive(Debug, Clone, Default)]
+struct Run {
+    began: Option<Timestamp>,
+    took_ms: i64,
+    /// What came of it; empty while it runs.
+    outcome: String,
+}
+
+/// What a process knows of its upkeep.
+#[derive(Debug, Default)]
+pub(super) struct Upkeep {
+    /// The first step; none where the process does not serve.
+    since: Option<Timestamp>,
+    /// The right to do it, once this process has it.
+    lock: Option<Lock>,
+    /// Who else has it.
+    holder: Option<String>,
+    runs: [Run; Task::ALL.len()],
+    /// Lines of the own journal when compaction last looked at it.
+    lines_seen: u64,
+}
+
+/// One task of upkeep, and how its last run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UpkeepTask {
+    /// index, `read_back`, tidy or compact.
+    pub task: String,
+    /// When it last began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub last: Option<Timestamp>,
+    /// How long that took, milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<i64>,
+    /// What came of it, or why it does not run.
+    pub outcome: String,
+    /// When it is due; absent where there is nothing to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub next: Option<Timestamp>,
 }
 
 impl Engine {
-    /// Does what is due and says when to come again. Failures are left for the next step: nothing acknowledged
-    /// depends on upkeep.
+    /// Writes the uses that recall noted, does at most one task that is due, and says when to come again. Failures
+    /// are left for a later step: nothing acknowledged depends on upkeep.
     ///
     /// # Errors
     /// The first failure of this step, for the log.
-    pub fn step(&self, upkeep: &mut Upkeep) -> (Timestamp, Result<()>) {
+    pub fn step(&self) -> (Timestamp, Result<()>) {
         let now = self.clock.now();
         let next = now.plus_millis(STEP_MS);
-        let mut outcome = self.flush_uses();
-        // A clock that was set back makes everything due.
-        let since = |last: Option<Timestamp>| match last.map(|last| now.millis() - last.millis()) {
-            Some(passed) if passed >= 0 => passed,
-            _ => i64::MAX,
+        {
+            let mut upkeep = self.upkeep();
+            upkeep.since = Some(upkeep.since.map_or(now, |since| since.min(now)));
+        }
+        if !self.config.server.upkeep {
+            return (next, Ok(()));
+        }
+        // What other processes wrote is kept in order too.
+        let outcome = self.flush_uses().and(self.refresh_at(now));
+        let due = self.due_tasks(now);
+        let Some(task) = due.first() else { return (next, outcome) };
+        match self.may_do_upkeep() {
+            Ok(true) => {}
+            Ok(false) => return (next, outcome),
+            Err(error) => return (next, outcome.and(Err(error))),
+        }
+        let run = |run: Run| self.upkeep().runs[*task as usize] = run;
+        run(Run { began: Some(now), ..Run::default() });
+        let done = self.do_task(*task, now);
+        let end = self.clock.now();
+        let took_ms = end.millis().saturating_sub(now.millis()).max(0);
+        let said = done.as_ref().map_or_else(|error| format!("failed: {error}"), Clone::clone);
+        run(Run { began: Some(now), took_ms, outcome: said });
+        let next = if due.len() > 1 { end.plus_millis(BETWEEN_TASKS_MS) } else { next };
+        (next, outcome.and(done.map(drop)))
+    }
+
+    fn upkeep(&self) -> MutexGuard<'_, Upkeep> {
+        self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this process keeps the home in order. The first that wants to does, until it ends.
+    fn may_do_upkeep(&self) -> Result<bool> {
+        let mut upkeep = self.upkeep();
+        if upkeep.lock.is_none() && self.home.is_dir() {
+            let path = self.home.join("upkeep.lock");
+            upkeep.lock = Lock::try_acquire(&path)?;
+            upkeep.holder = match &upkeep.lock {
+                Some(_) => None,
+                None => Some(String::from_utf8_lossy(&files::read_if_there(&path)?.unwrap_or_default()).into_owned()),
+            };
+        }
+        Ok(upkeep.lock.is_some())
+    }
+
+    /// The tasks that are due, the one that has waited longest first.
+    fn due_tasks(&self, now: Timestamp) -> Vec<Task> {
+        let mut due: Vec<Task> = Task::ALL.into_iter().filter(|task| self.is_due(*task, now)).collect();
+        let upkeep = self.upkeep();
+        due.sort_by_key(|task| upkeep.runs[*task as usize].began);
+        due
+    }
+
+    fn is_due(&self, task: Task, now: Timestamp) -> bool {
+        let began = self.upkeep().runs[task as usize].began;
+        // A clock that was set back makes everything due that has anything to do.
+        self.due_at(task, now).is_some_and(|at| at <= now || began.is_some_and(|began| began > now))
+    }
+
+    /// When a task is due; none where it is switched off or has nothing to do. Looks at no file's content.
+    fn due_at(&self, task: Task, now: Timestamp) -> Option<Timestamp> {
+        if !self.config.server.upkeep || !self.is_on(task) {
+            return None;
+        }
+        let (since, began, lines_seen) = {
+            let upkeep = self.upkeep();
+            (upkeep.since?, upkeep.runs[task as usize].began, upkeep.lines_seen)
         };
-        let waiting = self.store().without_document();
-        let is_small_due = waiting > 0 && since(upkeep.folded.or(Some(now))) >= FOLD_SMALL_AFTER_MS;
-        if waiting >= FOLD_FROM || is_small_due {
-            self.fold_index();
-            upkeep.folded = Some(now);
+        let first_or = |every: i64| match began {
+            None => since.plus_millis(FIRST_AFTER_MS),
+            Some(began) => began.plus_millis(every),
+        };
+        match task {
+            Task::Index => match self.store().without_document() {
+                0 => None,
+                waiting if waiting >= FOLD_FROM => Some(now),
+                _ => Some(began.unwrap_or(since).plus_millis(FOLD_SMALL_AFTER_MS)),
+            },
+            Task::ReadBack => {
+                let at = began.map_or(since, |began| began.plus_millis(READ_BACK_EVERY_MS));
+                self.vault.exists().then_some(at)
+            }
+            Task::Tidy => (self.vault.exists() || !self.journal.files().is_empty()).then(|| first_or(EVERY_MS)),
+            Task::Compact => {
+                let lines = self.own_lines();
+                let has_grown = lines.saturating_sub(lines_seen) >= GROWN_LINES.max(lines_seen / 10);
+                (lines > GROWN_LINES).then(|| first_or(if has_grown { EVERY_MS } else { DAY_MS }))
+            }
         }
-        upkeep.folded.get_or_insert(now);
-        if since(upkeep.read_back) >= READ_BACK_EVERY_MS {
-            outcome = outcome.and(self.read_back().map(drop));
-            upkeep.read_back = Some(now);
+    }
+
+    fn is_on(&self, task: Task) -> bool {
+        let on = &self.config.upkeep;
+        match task {
+            Task::Index => on.index,
+            Task::ReadBack => on.read_back,
+            Task::Tidy => on.tidy,
+            Task::Compact => on.compact,
         }
-        if since(upkeep.tidied.or(Some(now))) >= TIDY_EVERY_MS {
-            outcome = outcome.and(self.tidy(&TidyRequest::default()).map(drop));
-            upkeep.tidied = Some(now);
+    }
+
+    /// Lines of this machine's journal, as far as it was read.
+    fn own_lines(&self) -> u64 {
+        let own = self.journal.replica().ok().flatten();
+        self.journal.files().iter().filter(|file| Some(&file.replica) == own.as_ref()).map(|file| file.lines).sum()
+    }
+
+    /// Does one task; what came of it.
+    fn do_task(&self, task: Task, now: Timestamp) -> Result<String> {
+        match task {
+            Task::Index => Ok(match self.fold_index()? {
+                Some(count) => format!("{count} memories folded in"),
+                None => "another process was at it".into(),
+            }),
+            Task::ReadBack => {
+                let read = self.read_back_at(now)?;
+                let notes = match read.edited.len() {
+                    0 => "nothing had changed".into(),
+                    count => format!("{count} notes read back"),
+                };
+                Ok(with_problems(notes, &read.problems))
+            }
+            Task::Tidy => {
+                let mut answer = TidyAnswer::default();
+                self.tidy_vault(&mut answer, false, now)?;
+                let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
+                Ok(with_problems(done, &answer.problems))
+            }
+            Task::Compact => {
+                self.upkeep().lines_seen = self.own_lines();
+                let (compaction, is_due) = self.compact_if_due(false, now)?;
+                let (before, after) = (compaction.lines_before, compaction.lines_after);
+                if !is_due {
+                    return Ok(format!("not worth it: {before} lines would become {after}"));
+                }
+                self.refresh_at(now)?;
+                self.upkeep().lines_seen = self.own_lines();
+                Ok(format!("{before} lines became {after}"))
+            }
         }
-        upkeep.tidied.get_or_insert(now);
-        (next, outcome)
+    }
+
+    /// How upkeep stands in this process; nothing where it does none because it serves nobody.
+    pub(super) fn upkeep_tasks(&self, now: Timestamp) -> Vec<UpkeepTask> {
+        if self.upkeep().since.is_none() {
+            return Vec::new();
+        }
+        let mut tasks = Vec::new();
+        for task in Task::ALL {
+            let next = self.due_at(task, now);
+            let upkeep = self.upkeep();
+            let run = &upkeep.runs[task as usize];
+            let is_running = run.began.is_some() && run.outcome.is_empty();
+            let outcome = match &upkeep.holder {
+                _ if !self.config.server.upkeep => "off: [server] upkeep = false".into(),
+                _ if !self.is_on(task) => format!("off: [upkeep] {} = false", task.name()),
+                Some(holder) => format!("done by another process ({})", holder.trim()),
+                None if is_running => "running".into(),
+                None if run.began.is_none() => "not yet".into(),
+                None => run.outcome.clone(),
+            };
+            tasks.push(UpkeepTask {
+                task: task.name().into(),
+                last: run.began,
+                took_ms: (run.began.is_some() && !is_running).then_some(run.took_ms),
+                outcome,
+                next: next.filter(|_| upkeep.holder.is_none()),
+            });
+        }
+        tasks
+    }
+
+    /// Lets others write who wait for the home's lock, between two turns of a long task.
+    pub(super) fn let_others_write(&self) {
+        std::thread::sleep(BETWEEN_TURNS);
     }
 
     /// Brings the index up to date where it lacks enough to be worth a commit. For commands that end right after.
     pub fn fold_if_worth_it(&self) {
         if self.store().without_document() >= FOLD_FROM * 5 {
-            self.fold_index();
+            drop(self.fold_index());
         }
     }
 
-    /// Brings the index up to date. Another process may be at it: then it is left to that one. A fault only makes
-    /// recall slower; it is shown as a notice.
-    pub(super) fn fold_index(&self) {
+    /// Brings the index up to date: how many memories came in, or none where another process is at it; then it is
+    /// left to that one. A fault only makes recall slower; it is shown as a notice as well.
+    pub(super) fn fold_index(&self) -> Result<Option<usize>> {
         let (missing, gone) = self.store().missing_documents();
         if missing.is_empty() && gone.is_empty() {
-            return;
+            return Ok(Some(0));
         }
+        let count = missing.len();
         let mut state = self.index();
         let opened = match state.index.take() {
             Some(index) => Ok(index),
@@ -82,12 +316,14 @@ impl Engine {
         // The store is held for one document at a time: requests go on meanwhile.
         let documents = missing.into_iter().filter_map(|id| self.store().document(id));
         // Where another process is at it, its commit will be seen like this one's.
-        let folded = opened.and_then(|index| index.fold_in(documents, &gone).map(|_| index));
-        let mut index = match folded {
-            Ok(index) => index,
+        let folded = opened.and_then(|index| index.fold_in(documents, &gone).map(|folded| (index, folded)));
+        let (mut index, folded) = match folded {
+            Ok(folded) => folded,
+            // An index in the making is no damage.
+            Err(Error::Busy { .. }) => return Ok(None),
             Err(error) => {
                 state.trouble = Some(error.to_string());
-                return;
+                return Err(error);
             }
         };
         state.was_opened = true;
@@ -97,11 +333,22 @@ impl Engine {
             Ok(()) => {
                 state.trouble = None;
                 state.index = Some(index);
+                Ok((folded == Folded::Done).then_some(count))
             }
             Err(error) => {
                 state.trouble = Some(error.to_string());
                 store.leave_index();
+                Err(error)
             }
         }
+    }
+}
+
+/// What was done, and the first of what a person should know.
+fn with_problems(done: String, problems: &[String]) -> String {
+    match problems {
+        [] => done,
+        [only] => format!("{done}; {only}"),
+        [first, more @ ..] => format!("{done}; {first}; and {} more", more.len()),
     }
 }

@@ -20,7 +20,7 @@ use rmcp::service::ServerInitializeError;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
-use crate::engine::{self, Engine, Upkeep};
+use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use server::Server;
 
@@ -28,6 +28,8 @@ use server::Server;
 const LAST_CALLS: Duration = Duration::from_millis(1200);
 /// How long the last uses may take to be written after that.
 const LAST_USES: Duration = Duration::from_millis(500);
+/// How long they may wait for others who write.
+const LAST_USES_WAIT: Duration = Duration::from_millis(400);
 /// Calls that run at the same time; further ones wait.
 const MAX_CALLS: usize = 64;
 
@@ -40,7 +42,7 @@ pub struct Options {
     pub read_only: bool,
 }
 
-/// Serves until standard input is closed; then answers what is in flight, writes the uses that recall noted, and
+/// Serves until standard input is closed or a signal asks for the end; then answers what is in flight, writes the uses that recall noted, and
 /// returns within two seconds.
 ///
 /// # Errors
@@ -85,7 +87,7 @@ async fn run(options: Options) -> Result<()> {
     }
     if let Some(upkeep) = upkeep {
         upkeep.abort();
-        let flushed = spawn_blocking(move || home.opened().map_or(Ok(()), |engine| engine.flush_uses()));
+        let flushed = spawn_blocking(move || home.opened().map_or(Ok(()), |engine| engine.flush_uses_within(LAST_USES_WAIT)));
         if let Ok(Ok(Err(error))) = timeout(LAST_USES, flushed).await {
             log(&error);
         }
@@ -95,21 +97,16 @@ async fn run(options: Options) -> Result<()> {
 
 /// Calls the engine's upkeep whenever it wants to be called.
 async fn upkeep(home: Arc<Home>) {
-    let mut upkeep = Upkeep::default();
     let mut last_trouble = String::new();
     loop {
         let mut pause = Duration::from_secs(2);
         if let Some(engine) = home.opened() {
-            if !engine.config().server.upkeep {
+            let is_on = engine.config().server.upkeep;
+            // A step that panicked has said so on standard error.
+            let Ok((next, outcome)) = spawn_blocking(move || engine.step()).await else { return };
+            if !is_on {
                 return;
             }
-            let stepped = spawn_blocking(move || {
-                let (next, outcome) = engine.step(&mut upkeep);
-                (upkeep, next, outcome)
-            });
-            // A step that panicked has said so on standard error.
-            let Ok((stepped, next, outcome)) = stepped.await else { return };
-            upkeep = stepped;
             let millis = next.millis().saturating_sub(home.options.clock.now().millis());
             pause = Duration::from_millis(u64::try_from(millis).unwrap_or_default().max(10));
             let trouble = outcome.err().map(|error| error.to_string()).unwrap_or_default();

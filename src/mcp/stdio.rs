@@ -1,6 +1,7 @@
 //! Standard input and output as the wire: one JSON message a line.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +16,9 @@ use tokio::sync::oneshot;
 pub(super) struct Stdio {
     pipes: AsyncRwTransport<RoleServer, StdioReader, StdioWriter>,
     is_greeted: Arc<AtomicBool>,
+    /// The system's wish that the process ends. It closes the wire as the client would.
+    asked_to_end: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Until the wire is closed.
     ended: Option<oneshot::Sender<()>>,
 }
 
@@ -32,9 +36,32 @@ pub(super) fn open() -> (Stdio, Line) {
     let stdio = Stdio {
         pipes: AsyncRwTransport::new(reader, writer),
         is_greeted: Arc::clone(&is_greeted),
+        asked_to_end: Box::pin(asked_to_end()),
         ended: Some(sender),
     };
     (stdio, Line { is_greeted, ended })
+}
+
+/// Waits until the system asks the process to end: SIGTERM or SIGINT, on Windows Ctrl-C.
+async fn asked_to_end() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+        if let (Ok(mut terminate), Ok(mut interrupt)) = signals {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+            return;
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_ok() {
+        return;
+    }
+    // Signals cannot be listened to: they end the process at once, as ever.
+    std::future::pending().await
 }
 
 impl Line {
@@ -43,7 +70,7 @@ impl Line {
         self.is_greeted.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until standard input is closed.
+    /// Waits until standard input is closed, or the process is asked to end.
     pub(super) async fn ended(&mut self) {
         // An error says that the wire itself is gone, which is the same.
         (&mut self.ended).await.unwrap_or_default();
@@ -62,7 +89,13 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let message = self.pipes.receive().await;
+            if self.ended.is_none() {
+                return None;
+            }
+            let message = tokio::select! {
+                () = &mut self.asked_to_end => None,
+                message = self.pipes.receive() => message,
+            };
             match &message {
                 None => drop(self.ended.take().map(|ended| ended.send(()))),
                 // Before the handshake rmcp ends the connection at anything that asks for nothing.
