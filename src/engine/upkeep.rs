@@ -226,14 +226,14 @@ impl Engine {
     fn do_task(&self, task: Task, now: Timestamp) -> Result<String> {
         match task {
             Task::Index => Ok(match self.fold_index()? {
-                Some(count) => format!("{count} memories folded in"),
+                Some(count) => format!("memories folded in: {count}"),
                 None => "another process was at it".into(),
             }),
             Task::ReadBack => {
                 let read = self.read_back_at(now)?;
                 let notes = match read.edited.len() {
                     0 => "nothing had changed".into(),
-                    count => format!("{count} notes read back"),
+                    count => format!("notes read back: {count}"),
                 };
                 Ok(with_problems(notes, &read.problems))
             }

@@ -28,5 +28,6 @@ mod quality;
 mod recovery;
 mod regressions;
 mod strange_notes;
+mod upkeep;
 mod vault_git;
 mod vaults;

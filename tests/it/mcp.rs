@@ -472,6 +472,74 @@ fn a_use_by_recall_is_kept_without_upkeep_too() {
     server.finish_quietly();
 }
 
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_and_the_uses_are_kept() {
+    for signal in ["TERM", "INT"] {
+        let place = Place::new();
+        // Nothing but the end writes them.
+        place.configured("[server]\nupkeep = false\n");
+        let mut server = place.serve(&[]);
+        let id = server.remember("Greta keeps a diary");
+        server.call("recall", json!({ "query": "keeps a diary" }));
+        let (status, rest, complaints) = server.finish_by(signal);
+        assert_eq!(status.code(), Some(0), "{signal}: {status}");
+        assert!(rest.is_empty() && complaints.is_empty(), "{rest:?} {complaints}");
+        let journals = files(&place.home().join("short-term"));
+        let told = String::from_utf8(journals.into_iter().next().unwrap().1).unwrap();
+        assert!(told.lines().any(|line| line.contains("\"use\"") && line.contains(&id)), "{told}");
+    }
+    // Before anybody greeted it, once it listens.
+    let place = Place::new();
+    let mut server = place.start(&[]);
+    server.request("ping", Value::Null);
+    let (status, ..) = server.finish_by("TERM");
+    assert_eq!(status.code(), Some(0), "{status}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_while_another_process_writes_and_it_says_what_was_not_written() {
+    let place = Place::new();
+    place.configured("[server]\nupkeep = false\n");
+    let mut server = place.serve(&[]);
+    server.remember("Hugo waits for a lock");
+    let lock = std::fs::File::open(place.home().join("lock")).unwrap();
+    lock.lock().unwrap();
+    server.call("recall", json!({ "query": "waits for a lock" }));
+    let (status, _, complaints) = server.finish_by("TERM");
+    assert_eq!(status.code(), Some(0), "{status}");
+    assert!(complaints.contains("busy"), "{complaints}");
+}
+
+#[test]
+fn health_shows_what_a_server_does_by_itself() {
+    let place = Place::new();
+    place.configured("[upkeep]\ntidy = false\n");
+    let mut server = place.serve(&[]);
+    server.remember("Iris grows tomatoes");
+    let tasks = (0..400).find_map(|_| {
+        // Nothing is ever said unasked; waiting for it is the pause between two looks.
+        let unasked = server.lines.recv_timeout(Duration::from_millis(50));
+        assert_eq!(unasked, Err(RecvTimeoutError::Timeout));
+        let (answer, text) = server.call("inspect", json!({ "view": "health" }));
+        let tasks = answer["health"]["upkeep"].as_array().filter(|tasks| !tasks.is_empty())?.clone();
+        assert!(text.contains("upkeep index: not yet, next 2026-11-30T08:01:00.000Z"), "{text}");
+        Some(tasks)
+    });
+    let tasks = tasks.expect("upkeep has begun");
+    let outcomes: Vec<(&str, &str)> =
+        tasks.iter().map(|task| (task["task"].as_str().unwrap(), task["outcome"].as_str().unwrap())).collect();
+    let expected = [
+        ("index", "not yet"),
+        ("read_back", "not yet"),
+        ("tidy", "off: [upkeep] tidy = false"),
+        ("compact", "not yet"),
+    ];
+    assert_eq!(outcomes, expected);
+    server.finish_quietly();
+}
+
 #[test]
 fn a_read_only_server_appends_nothing() {
     let place = Place::new();

@@ -7,6 +7,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use ebbmark::clock::{Clock, DAY_MS, HOUR_MS, Timestamp};
 use ebbmark::engine::{
@@ -261,7 +263,13 @@ impl Store {
 
     /// The library on this home, at another time.
     pub(crate) fn engine_at(&self, now: Timestamp) -> Engine {
-        self.open(&self.home(), now).unwrap()
+        self.open(&self.home(), Clock::Fixed(now)).unwrap()
+    }
+
+    /// The library on this home, from now on with a clock that the test moves (milliseconds since 1970).
+    pub(crate) fn engine_with_moved_clock(&self) -> (Engine, Arc<AtomicI64>) {
+        let millis = Arc::new(AtomicI64::new(self.now.millis()));
+        (self.open(&self.home(), Clock::Moved(Arc::clone(&millis))).unwrap(), millis)
     }
 
     /// The library on a copy of this home that has no index; the copy goes with the folder.
@@ -274,16 +282,16 @@ impl Store {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        let engine = self.open(folder.path(), self.now).unwrap();
+        let engine = self.open(folder.path(), Clock::Fixed(self.now)).unwrap();
         (folder, engine)
     }
 
     /// As [`Store::engine`], where opening may fail.
     pub(crate) fn try_engine(&self) -> ebbmark::error::Result<Engine> {
-        self.open(&self.home(), self.now)
+        self.open(&self.home(), Clock::Fixed(self.now))
     }
 
-    fn open(&self, home: &Path, now: Timestamp) -> ebbmark::error::Result<Engine> {
+    fn open(&self, home: &Path, clock: Clock) -> ebbmark::error::Result<Engine> {
         Engine::open(Options {
             home: home.to_owned(),
             vault: Some(self.vault()),
@@ -291,7 +299,7 @@ impl Store {
             user_home: None,
             machine: self.machine.into(),
             replica: self.replica.clone(),
-            clock: Clock::Fixed(now),
+            clock,
             randomness: self.seed.map_or(Randomness::Os, Randomness::Seeded),
             time_zone: TimeZone::UTC,
         })

@@ -215,6 +215,18 @@ impl Server {
     /// Closes standard input and waits for the end; gives what was still said, and what on standard error.
     pub(crate) fn finish(mut self) -> (ExitStatus, Vec<Value>, String) {
         drop(self.stdin.take());
+        self.wait()
+    }
+
+    /// As [`Server::finish`], but a signal (`TERM`, `INT`) asks for the end, and standard input stays open.
+    #[cfg(unix)]
+    pub(super) fn finish_by(self, signal: &str) -> (ExitStatus, Vec<Value>, String) {
+        let sent = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        self.wait()
+    }
+
+    fn wait(mut self) -> (ExitStatus, Vec<Value>, String) {
         let mut rest = Vec::new();
         // Its output ends when it does.
         loop {
