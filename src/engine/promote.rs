@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::commit::{stem, subject};
 use super::open::PromotionState;
 use super::reconcile::ReadBack;
-use super::upkeep::NOTES_A_TURN;
+use super::upkeep::{NOTES_A_TURN, let_others_write};
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -132,7 +132,7 @@ impl Engine {
         let (mut promoted, mut changes): (Vec<Promoted>, Vec<Change>) = (Vec::new(), Vec::new());
         for (turn, chosen) in chosen.chunks(NOTES_A_TURN).enumerate() {
             if turn > 0 {
-                self.let_others_write();
+                let_others_write();
             }
             self.write(now, |draft| {
                 changes.extend(self.ensure_vault(now)?);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::commit::{stem, subject};
 use super::compact::CompactAnswer;
 use super::promote::{Candidate, PromoteRequest, Promoted};
-use super::upkeep::NOTES_A_TURN;
+use super::upkeep::{NOTES_A_TURN, let_others_write};
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::config::PromotionMode;
@@ -189,7 +189,7 @@ impl Engine {
             })?;
             stale = rest;
             if !stale.is_empty() {
-                self.let_others_write();
+                let_others_write();
             }
         }
         Ok(changes)

@@ -287,11 +287,6 @@ impl Engine {
         tasks
     }
 
-    /// Lets others write who wait for the home's lock, between two turns of a long task.
-    pub(super) fn let_others_write(&self) {
-        std::thread::sleep(BETWEEN_TURNS);
-    }
-
     /// Brings the index up to date where it lacks enough to be worth a commit. For commands that end right after.
     pub fn fold_if_worth_it(&self) {
         if self.store().without_document() >= FOLD_FROM * 5 {
@@ -342,6 +337,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// Lets others write who wait for the home's lock, between two turns of a long task.
+pub(super) fn let_others_write() {
+    std::thread::sleep(BETWEEN_TURNS);
 }
 
 /// What was done, and the first of what a person should know.

@@ -87,7 +87,8 @@ async fn run(options: Options) -> Result<()> {
     }
     if let Some(upkeep) = upkeep {
         upkeep.abort();
-        let flushed = spawn_blocking(move || home.opened().map_or(Ok(()), |engine| engine.flush_uses_within(LAST_USES_WAIT)));
+        let flushed =
+            spawn_blocking(move || home.opened().map_or(Ok(()), |engine| engine.flush_uses_within(LAST_USES_WAIT)));
         if let Ok(Ok(Err(error))) = timeout(LAST_USES, flushed).await {
             log(&error);
         }

@@ -61,7 +61,7 @@ async fn asked_to_end() {
         return;
     }
     // Signals cannot be listened to: they end the process at once, as ever.
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 impl Line {
@@ -89,9 +89,8 @@ impl Transport<RoleServer> for Stdio {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            if self.ended.is_none() {
-                return None;
-            }
+            // A closed wire stays closed.
+            self.ended.as_ref()?;
             let message = tokio::select! {
                 () = &mut self.asked_to_end => None,
                 message = self.pipes.receive() => message,
