@@ -396,6 +396,40 @@ impl Reinforce {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Forget {
+    /// Ids, or unique prefixes of 4 characters or more
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Erase the text for good, from everything that Ebbmark made; without --yes only shows what would go
+    #[arg(long)]
+    purge: bool,
+    /// With --purge: do it
+    #[arg(long, requires = "purge")]
+    yes: bool,
+    /// With --purge: do it, if all is as it was when this token was shown
+    #[arg(long, requires = "purge", value_name = "TOKEN")]
+    token: Option<String>,
+}
+
+impl Forget {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        let mut request = ForgetRequest { ids: self.ids, purge: self.purge.then_some(true), preview_token: self.token };
+        let mut answer = door.engine.forget(&request)?;
+        if self.yes && answer.preview_token.is_some() {
+            request.preview_token = answer.preview_token;
+            answer = door.engine.forget(&request)?;
+        }
+        let is_preview = answer.preview_token.is_some();
+        let is_fine = answer.not_found.is_empty();
+        door.say(&answer, say::forget)?;
+        if is_preview {
+            super::note("nothing was purged yet: the same command with --yes does it, or with --token TOKEN");
+        }
+        Ok(code(is_fine))
+    }
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Ids {
     /// Ids, or unique prefixes of 4 characters or more
     #[arg(required = true, value_name = "ID")]
@@ -403,16 +437,10 @@ pub(super) struct Ids {
 }
 
 impl Ids {
-    pub(super) fn forget(self, door: &Door<'_>) -> Result<ExitCode> {
-        let answer = door.engine.forget(&ForgetRequest { ids: self.ids })?;
-        door.say(&answer, say::forget)?;
-        Ok(code(answer.not_found.is_empty()))
-    }
-
     pub(super) fn restore(self, door: &Door<'_>) -> Result<ExitCode> {
         let answer = door.engine.restore(&RestoreRequest { ids: self.ids })?;
         door.say(&answer, say::restore)?;
-        Ok(code(answer.not_found.is_empty()))
+        Ok(code(answer.not_found.is_empty() && answer.purged.is_empty()))
     }
 }
 

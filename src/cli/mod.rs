@@ -87,7 +87,7 @@ enum Command {
     /// Count a use of memories
     Reinforce(memories::Reinforce),
     /// Forget memories; `restore` undoes it
-    Forget(memories::Ids),
+    Forget(memories::Forget),
     /// Bring forgotten or faded memories back
     Restore(memories::Ids),
     /// Write what has proved itself into the vault
@@ -180,7 +180,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Revise(command) => command.run(&door),
         Command::Edit(command) => command.run(&door, environment.editor.as_deref()),
         Command::Reinforce(command) => command.run(&door),
-        Command::Forget(ids) => ids.forget(&door),
+        Command::Forget(command) => command.run(&door),
         Command::Restore(ids) => ids.restore(&door),
         Command::Promote(command) => command.run(&door),
         Command::Inspect(command) => command.run(&door),

@@ -54,11 +54,7 @@ impl Engine {
 
     pub(super) fn compact_now(&self, dry_run: bool, may_end: bool, now: Timestamp) -> Result<Compaction> {
         let keep = (self.config.forget.keep_days * DAY_MS as f64) as i64;
-        self.journal.compact(now, dry_run, |id| {
-            let store = self.store();
-            let (at, order) = store.state.forgotten_since(id)?;
-            let is_due = may_end && now.millis().saturating_sub(at.millis()) >= keep || store.state.is_purged(id);
-            is_due.then_some(order)
-        })
+        let forgotten_by = may_end.then(|| now.plus_millis(keep.saturating_neg()));
+        self.journal.compact(now, dry_run, |id| self.store().state.ended(id, forgotten_by))
     }
 }

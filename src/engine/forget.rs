@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::commit::{stem, subject};
+use super::purge::Preview;
 use super::{Engine, lenient};
+use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
@@ -22,16 +24,31 @@ pub struct ForgetRequest {
     /// Ids, or unique prefixes of 4 characters or more.
     #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
+    /// Erase for good; the first call only previews.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
+    pub purge: Option<bool>,
+    /// From that preview.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
+    pub preview_token: Option<String>,
 }
 
 /// What was forgotten.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ForgetAnswer {
     /// Ids of forgotten memories.
     pub forgotten: Vec<String>,
+    /// What would be purged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preview: Vec<Preview>,
+    /// What the call that purges must give; it holds for ten minutes, for these ids as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_token: Option<String>,
     /// How to undo it, and until when.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
+    /// What a purge did not reach, and what to do about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remains: Vec<String>,
     /// Ids that no memory has, or that fit several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_found: Vec<String>,
@@ -67,6 +84,9 @@ pub struct Restored {
 pub struct RestoreAnswer {
     /// Memories that are back.
     pub restored: Vec<Restored>,
+    /// Ids that were purged: their text is gone for good.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub purged: Vec<String>,
     /// Ids that are neither forgotten nor faded, or not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_found: Vec<String>,
@@ -77,15 +97,21 @@ pub struct RestoreAnswer {
 
 impl Engine {
     /// Forgets memories: from this instant they are in no answer. Undone by [`Engine::restore`] for
-    /// `[forget] keep_days`.
+    /// `[forget] keep_days`. With `purge` their text is erased for good, in two calls: see [`ForgetRequest`].
     ///
     /// # Errors
-    /// [`Error::Invalid`] for no ids; [`Error::Busy`], [`Error::Io`] where nothing was forgotten. Unknown ids are no
+    /// [`Error::Invalid`] for no ids and for a token that does not fit; [`Error::Busy`], [`Error::Io`] where nothing was forgotten. Unknown ids are no
     /// error.
     pub fn forget(&self, request: &ForgetRequest) -> Result<ForgetAnswer> {
         let now = self.clock.now();
         if request.ids.is_empty() {
             return Err(Error::invalid("ids", "there are none", "give the ids that `recall` returned"));
+        }
+        if request.purge.unwrap_or(false) {
+            return self.purge(request, now);
+        }
+        if request.preview_token.is_some() {
+            return Err(Error::invalid("preview_token", "belongs to a purge", "give `purge: true` with it"));
         }
         let read = self.read_back_at(now)?;
         let (forgotten, not_found, notes) = self.write(now, |draft| {
@@ -111,18 +137,9 @@ impl Engine {
             Ok((lines, (forgotten, not_found, notes)))
         })?;
         let (mut changes, mut troubles) = (Vec::new(), read.problems);
-        if !notes.is_empty() {
-            // Under the lock, so that no restore comes between the look and the move.
-            let _guard = self.journal.lock()?;
-            self.refresh_at(now)?;
-            for (id, path) in &notes {
-                match self.trash_note(*id, path) {
-                    Ok(is_gone) => {
-                        changes.extend(is_gone.then(|| Change { path: path.clone(), kind: ChangeKind::Remove }));
-                    }
-                    Err(error) => troubles.push(error.to_string()),
-                }
-            }
+        // They are forgotten: what hinders their notes is said, and made up for by the next tidying.
+        if let Err(error) = self.trash_notes(&notes, now, &mut changes, &mut troubles) {
+            troubles.push(error.to_string());
         }
         let ids: Vec<String> = forgotten.iter().map(ToString::to_string).collect();
         let titles: Vec<&str> = notes.iter().map(|(_, path)| stem(path)).collect();
@@ -132,7 +149,30 @@ impl Engine {
             format!("`ebbmark restore {}` brings it back within {} days", ids.join(" "), self.config.forget.keep_days)
         });
         let notice = (!troubles.is_empty()).then(|| troubles.join("; "));
-        Ok(ForgetAnswer { forgotten: ids, undo, not_found, notice })
+        Ok(ForgetAnswer { forgotten: ids, undo, not_found, notice, ..ForgetAnswer::default() })
+    }
+
+    fn trash_notes(
+        &self,
+        notes: &[(MemoryId, String)],
+        now: Timestamp,
+        changes: &mut Vec<Change>,
+        troubles: &mut Vec<String>,
+    ) -> Result<()> {
+        if notes.is_empty() {
+            return Ok(());
+        }
+        // Under the lock, so that no restore comes between the look and the move.
+        let _guard = self.journal.lock()?;
+        self.refresh_at(now)?;
+        for (id, path) in notes {
+            match self.trash_note(*id, path) {
+                Ok(true) => changes.push(Change { path: path.clone(), kind: ChangeKind::Remove }),
+                Ok(false) => {}
+                Err(error) => troubles.push(error.to_string()),
+            }
+        }
+        Ok(())
     }
 
     /// Moves the note of a forgotten memory to the trash, if it still is that memory's note and the memory still is
@@ -165,8 +205,8 @@ impl Engine {
             return Err(Error::invalid("ids", "there are none", "`ebbmark faded` lists what has faded"));
         }
         let mut changes = Vec::new();
-        let (restored, not_found) = self.write(now, |draft| {
-            let (mut lines, mut restored, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
+        let (restored, purged, not_found) = self.write(now, |draft| {
+            let (mut lines, mut restored, mut purged, mut not_found) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             let mut seen = HashSet::new();
             for text in &request.ids {
                 let store = draft.store();
@@ -198,16 +238,18 @@ impl Engine {
                     });
                     let was = "faded".into();
                     restored.push(Restored { id: memory.id.to_string(), text: memory.text.clone(), note: None, was });
+                } else if id.is_some_and(|id| store.state.is_purged(id)) {
+                    purged.push(text.clone());
                 } else {
                     not_found.push(text.clone());
                 }
             }
-            Ok((lines, (restored, not_found)))
+            Ok((lines, (restored, purged, not_found)))
         })?;
         let ids: Vec<String> = restored.iter().map(|restored| restored.id.clone()).collect();
         let titles: Vec<&str> = changes.iter().map(|change| stem(&change.path)).collect();
         let (_, notice) = self.commit(&changes, &subject("Restore", &titles), &ids, now)?;
-        Ok(RestoreAnswer { restored, not_found, notice })
+        Ok(RestoreAnswer { restored, purged, not_found, notice })
     }
 
     /// Moves a note back from the trash; where it is not there any more, writes it anew.

@@ -13,6 +13,7 @@ mod lenient;
 mod open;
 mod prepare;
 mod promote;
+mod purge;
 mod recall;
 mod reconcile;
 mod reinforce;
@@ -38,6 +39,7 @@ pub use inspect::{
 };
 pub use open::{OpenAnswer, OpenRequest, Opened, PromotionState, Relation};
 pub use promote::{Candidate, PromoteAnswer, PromoteRequest, Promoted, Skipped};
+pub use purge::Preview;
 pub use recall::{Hit, Previous, RecallAnswer, RecallRequest, Why};
 pub use reinforce::{ReinforceAnswer, ReinforceRequest, Reinforced};
 pub use remember::{
@@ -204,9 +206,11 @@ impl Engine {
             Change::None => {}
             Change::Added => {
                 let mut lines: Vec<Told> = Vec::new();
-                if reading.read(now, |told| lines.push(told))? {
+                let is_same = reading.read(now, |told| lines.push(told))?;
+                if is_same {
                     self.store_mut().apply(lines);
-                } else {
+                }
+                if !is_same || self.store().state.to_fold_again().is_some() {
                     self.read_all(&mut reading, now)?;
                 }
             }
@@ -220,9 +224,13 @@ impl Engine {
 
     fn read_all(&self, reading: &mut Reading<'_>, now: Timestamp) -> Result<()> {
         let mut state = State::default();
-        reading.read_all(now, |told| {
-            state.apply(told.line, &told.replica, told.number, told.crc);
-        })?;
+        loop {
+            reading.read_all(now, |told| {
+                state.apply(told.line, &told.replica, told.number, told.crc);
+            })?;
+            let Some(again) = state.to_fold_again() else { break };
+            state = again;
+        }
         state.settle();
         let store = self.store_of(state);
         *self.store_mut() = store;

@@ -100,6 +100,10 @@ pub struct OpenAnswer {
     /// Ids that no memory has, or that fit several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_found: Vec<String>,
+    /// Of these, the ones that were forgotten.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub forgotten: Vec<String>,
 }
 
 impl Engine {
@@ -115,22 +119,30 @@ impl Engine {
         let now = self.clock.now();
         self.refresh_at(now)?;
         let store = self.store();
-        let (mut memories, mut not_found) = (Vec::new(), Vec::new());
+        let (mut memories, mut not_found, mut forgotten) = (Vec::new(), Vec::new(), Vec::new());
         for text in &request.ids {
-            match Self::resolve_existing(&store.state, text) {
-                Ok(memory) => memories.push(self.open_one(&store, memory, request, now)),
-                Err(_) => not_found.push(text.clone()),
+            if let Ok(memory) = Self::resolve_existing(&store.state, text) {
+                memories.push(self.open_one(&store, memory, request, now));
+                continue;
             }
+            let id = Self::resolve(&store.state, text).ok();
+            forgotten.extend(id.and_then(|id| store.state.forgotten_since(id)).map(|_| text.clone()));
+            not_found.push(text.clone());
         }
         drop(store);
         if request.history.unwrap_or(false) {
             let ids: Vec<_> = memories.iter().filter_map(|opened| opened.memory.id.parse().ok()).collect();
             let mut lines = self.journal.lines_about(&ids, now)?;
             for opened in &mut memories {
-                opened.history = history(lines.remove(&opened.memory.id).unwrap_or_default());
+                let mut lines = lines.remove(&opened.memory.id).unwrap_or_default();
+                // What was purged before it was told again is not told here either.
+                let purge =
+                    opened.memory.id.parse().ok().and_then(|id| self.store().state.purge_of(id).map(|p| p.order));
+                lines.retain(|told| purge.is_none_or(|purge| told.line.order() > purge));
+                opened.history = history(lines);
             }
         }
-        Ok(OpenAnswer { memories, not_found })
+        Ok(OpenAnswer { memories, not_found, forgotten })
     }
 
     fn open_one(&self, store: &Store, memory: &Memory, request: &OpenRequest, now: Timestamp) -> Opened {

@@ -359,6 +359,15 @@ fn is_note_of(memory: &Memory, path: &str) -> bool {
 }
 
 impl Engine {
+    /// Paths of notes that name a memory, as they were last read, of the memories that `is_wanted` picks; by path.
+    pub(super) fn seen_notes_of(&self, is_wanted: impl Fn(MemoryId) -> bool) -> Vec<(String, MemoryId)> {
+        let seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let named = seen.iter().filter_map(|(path, seen)| Some((path.clone(), seen.id.filter(|id| is_wanted(*id))?)));
+        let mut named: Vec<(String, MemoryId)> = named.collect();
+        named.sort();
+        named
+    }
+
     /// What in the vault a person should look at: missing, doubled and unreadable notes, and what only looks like one.
     ///
     /// # Errors

@@ -180,7 +180,11 @@ pub fn open(answer: &OpenAnswer) -> String {
             line!(text, "  {} {}{said}", entry.at, entry.what);
         }
     }
-    not_found(&mut text, &answer.not_found);
+    if !answer.forgotten.is_empty() {
+        line!(text, "forgotten: {}", answer.forgotten.join(", "));
+    }
+    let unknown: Vec<String> = answer.not_found.iter().filter(|id| !answer.forgotten.contains(id)).cloned().collect();
+    not_found(&mut text, &unknown);
     text
 }
 
@@ -221,8 +225,18 @@ pub fn reinforce(answer: &ReinforceAnswer) -> String {
 /// What was forgotten, and how to undo it.
 pub fn forget(answer: &ForgetAnswer) -> String {
     let mut text = String::new();
+    for preview in &answer.preview {
+        line!(text, "would be purged: {} {}", preview.id, hanging(&preview.text));
+    }
+    if let Some(token) = &answer.preview_token {
+        line!(text, "nothing was done; to erase for good, ask again with preview_token {token}");
+    }
+    let is_purge = !answer.remains.is_empty();
     if !answer.forgotten.is_empty() {
-        line!(text, "forgotten: {}", answer.forgotten.join(", "));
+        line!(text, "{}: {}", if is_purge { "purged" } else { "forgotten" }, answer.forgotten.join(", "));
+    }
+    for left in &answer.remains {
+        line!(text, "not reached: {left}");
     }
     if let Some(undo) = &answer.undo {
         line!(text, "undo: {undo}");
@@ -240,6 +254,9 @@ pub fn restore(answer: &RestoreAnswer) -> String {
         if let Some(path) = &restored.note {
             line!(text, "  note {path}");
         }
+    }
+    if !answer.purged.is_empty() {
+        line!(text, "purged, gone for good: {}", answer.purged.join(", "));
     }
     if !answer.not_found.is_empty() {
         line!(text, "neither forgotten nor faded: {}", answer.not_found.join(", "));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::Engine;
 use crate::clock::Timestamp;
@@ -34,11 +35,18 @@ pub struct InitAnswer {
     pub notice: Option<String>,
 }
 
-/// `state.json`: what this machine knows of its vaults. Losing it loses nothing but the branch check.
+/// `state.json`: what this machine knows of its vaults. Losing it loses the branch check and
+/// the preview tokens that were given, nothing else.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct HomeState {
     #[serde(default)]
     vaults: BTreeMap<String, VaultState>,
+    /// Secret of the preview tokens, 64 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+    /// What other versions keep here.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -89,9 +97,31 @@ impl Engine {
             return Ok(());
         }
         state.vaults.insert(key, vault);
-        let text = serde_json::to_string_pretty(&state).unwrap_or_default();
+        self.write_home_state(&state)
+    }
+
+    fn write_home_state(&self, state: &HomeState) -> Result<()> {
+        let text = serde_json::to_string_pretty(state).map_err(|error| Error::Internal(error.to_string()))?;
         files::create_folder(&self.home)?;
         files::write_atomic(&self.home.join("state.json"), text.as_bytes())
+    }
+
+    /// The secret of this home's preview tokens; empty where none was made yet.
+    pub(super) fn preview_secret_or_none(&self) -> Result<Vec<u8>> {
+        Ok(self.home_state()?.secret.unwrap_or_default().into_bytes())
+    }
+
+    /// The secret of this home's preview tokens, made at the first one. Any process of the home has the same. Where it
+    /// is lost, tokens that were given do not fit any more, and a new preview is due.
+    pub(super) fn preview_secret(&self) -> Result<Vec<u8>> {
+        let _guard = self.journal.lock()?;
+        let mut state = self.home_state()?;
+        if state.secret.as_ref().is_none_or(|secret| secret.len() != 64) {
+            let part = |place: u32| Ok(format!("{:016x}", self.randomness.bits(&format!("preview secret {place}"))?));
+            state.secret = Some((0..4).map(part).collect::<Result<String>>()?);
+            self.write_home_state(&state)?;
+        }
+        Ok(state.secret.unwrap_or_default().into_bytes())
     }
 
     /// Makes the vault at the first promotion, or finishes one whose making was cut short. What a person removed of

@@ -75,6 +75,7 @@ impl Engine {
             answer.edited = read.edited;
             answer.commit = read.commit;
             answer.problems = read.problems;
+            answer.problems.extend(self.finish_purges(now)?);
             for finding in self.vault_findings()? {
                 if !answer.problems.contains(&finding) {
                     answer.problems.push(finding);

@@ -13,6 +13,7 @@ use super::{Engine, TidyAnswer};
 use crate::clock::{DAY_MS, HOUR_MS, Timestamp};
 use crate::error::{Error, Result};
 use crate::files::{self, Lock};
+use crate::id::MemoryId;
 use crate::index::{Folded, Index};
 use crate::words;
 
@@ -302,6 +303,11 @@ impl Engine {
             return Ok(Some(0));
         }
         let count = missing.len();
+        let is_purged = |id: &u64| self.store().state.is_purged(MemoryId::from_bits(*id));
+        if gone.iter().any(is_purged) {
+            // Its words would stay in the files until they are merged. What fails is tried again by the next purge.
+            return self.rebuild_index().map(|_| Some(count));
+        }
         let mut state = self.index();
         let opened = match state.index.take() {
             Some(index) => Ok(index),

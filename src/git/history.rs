@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use git2::{Commit, DiffOptions, Oid, Repository};
+use git2::{Commit, DiffOptions, ObjectType, Oid, Repository, TreeWalkMode, TreeWalkResult};
 
 use super::{Git, commit_of, failed, is_plain};
 use crate::clock::Timestamp;
@@ -45,6 +45,44 @@ impl Git {
         let repository = self.repository()?;
         let Some(head) = commit_of(&repository, "HEAD")? else { return Ok(Vec::new()) };
         self.walk(&repository, head, limit, path).map_err(failed("read the history"))
+    }
+
+    /// Files of the current commit below a folder of the vault that are not on disk any more, with their content.
+    ///
+    /// # Errors
+    /// [`Error::Git`] where the repository cannot be read.
+    pub fn missing(&self, folder: &str) -> Result<Vec<(String, Vec<u8>)>> {
+        let action = "compare the vault with the last commit";
+        let repository = self.repository()?;
+        let Some(head) = commit_of(&repository, "HEAD")? else { return Ok(Vec::new()) };
+        let tree = repository.find_commit(head).and_then(|commit| commit.tree()).map_err(failed(action))?;
+        let place = self.in_work_tree(folder);
+        let Ok(entry) = tree.get_path(Path::new(&place)) else { return Ok(Vec::new()) };
+        let Ok(tree) = repository.find_tree(entry.id()) else { return Ok(Vec::new()) };
+        let mut missing = Vec::new();
+        tree.walk(TreeWalkMode::PreOrder, |parent, entry| {
+            if let Ok(name) = entry.name() {
+                let path = format!("{folder}/{parent}{name}");
+                if entry.kind() == Some(ObjectType::Blob) && self.root.join(&path).symlink_metadata().is_err() {
+                    missing.push((path, entry.id()));
+                }
+            }
+            TreeWalkResult::Ok
+        })
+        .map_err(failed(action))?;
+        let content = |oid| repository.find_blob(oid).map(|blob| blob.content().to_vec()).map_err(failed(action));
+        missing.into_iter().map(|(path, oid)| Ok((path, content(oid)?))).collect()
+    }
+
+    /// Names of the remotes.
+    pub fn remotes(&self) -> Vec<String> {
+        let names = self.repository().ok().and_then(|repository| repository.remotes().ok());
+        names.iter().flat_map(|names| names.iter()).flatten().flatten().map(str::to_owned).collect()
+    }
+
+    /// A vault path as git names it, from the work tree's root.
+    pub fn path_in_work_tree(&self, path: &str) -> String {
+        self.in_work_tree(path)
     }
 
     fn walk(
@@ -141,6 +179,24 @@ mod tests {
         assert_eq!(log[0], expected);
         assert_eq!(git.log(2, None).unwrap(), log[..2]);
         assert_eq!(git.log(0, None).unwrap(), []);
+    }
+
+    #[test]
+    fn what_is_committed_and_not_on_disk_is_missing() {
+        let sandbox = Sandbox::with_prefix("vault/");
+        let git = sandbox.open();
+        assert_eq!(git.missing("Memories").unwrap(), []);
+        sandbox.keep(&[("Memories/a.md", "a"), ("Memories/deep/b.md", "b"), ("Other/c.md", "c")]);
+        assert_eq!(git.missing("Memories").unwrap(), []);
+        for path in ["Memories/deep/b.md", "Other/c.md"] {
+            sandbox.remove(path);
+        }
+        assert_eq!(git.missing("Memories").unwrap(), [("Memories/deep/b.md".to_owned(), b"b".to_vec())]);
+        sandbox.commit(&[removed("Memories/deep/b.md")]);
+        assert_eq!(git.missing("Memories").unwrap(), []);
+        assert!(git.remotes().is_empty());
+        sandbox.git(&["remote", "add", "origin", "https://example.org/vault.git"]);
+        assert_eq!(git.remotes(), ["origin"]);
     }
 
     #[test]

@@ -289,6 +289,14 @@ impl Index {
         Ok(paths)
     }
 
+    /// Folders of the index, of whatever format, version and number.
+    ///
+    /// # Errors
+    /// [`Error::Index`] where the cache cannot be listed.
+    pub fn folders(cache: &Path) -> Result<Vec<PathBuf>> {
+        Ok(entries(cache)?.iter().map(|name| cache.join(name)).collect())
+    }
+
     /// Whether a commit or a merge, by any process, came after the last [`Index::open`] or [`Index::reload`]; also
     /// where the index was discarded or removed. One small file is read: cheap enough for every call.
     pub fn is_changed(&self) -> bool {

@@ -13,7 +13,7 @@ use super::codec::{self, Read};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
-use crate::memory::{By, Compacted, Line, OP_KEY_DAYS, Op};
+use crate::memory::{By, Compacted, Ended, Line, OP_KEY_DAYS, Op};
 use crate::redact::redact_json;
 
 /// Hours of use that are kept one by one; older ones become a number.
@@ -53,14 +53,19 @@ pub struct Compaction {
     pub forgotten: usize,
     /// Lines that could not be read, moved to quarantine.
     pub quarantined: usize,
+    /// Memories that were purged while the file still held something of them.
+    pub purged: usize,
 }
+
+/// A tombstone: order of the newest forget, and the salted hash of the text where it was purged.
+type Tombstone = (i64, Option<String>);
 
 /// What the new file will hold.
 pub(super) struct Plan {
     /// The lines that stay.
     pub(super) bytes: Vec<u8>,
     /// What the line of packed tombstones is to hold; empty where none is needed.
-    pub(super) tombstones: BTreeMap<MemoryId, i64>,
+    pub(super) tombstones: BTreeMap<MemoryId, Tombstone>,
     pub(super) bad: Vec<Vec<u8>>,
     /// Memories whose lines are gone.
     pub(super) gone: Vec<MemoryId>,
@@ -103,12 +108,14 @@ impl Plan {
 }
 
 /// The lines of packed tombstones, numbered from `number` on; nothing where there are none.
-pub(super) fn packed(ids: BTreeMap<MemoryId, i64>, mut number: u64, now: Timestamp) -> Result<Vec<u8>> {
+pub(super) fn packed(tombstones: BTreeMap<MemoryId, Tombstone>, mut number: u64, now: Timestamp) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let ids: Vec<(MemoryId, i64)> = ids.into_iter().collect();
-    for ids in ids.chunks(TOMBSTONES_A_LINE) {
-        let ids = ids.iter().copied().collect();
-        bytes.extend_from_slice(&codec::render(&Line { n: Some(number), at: now, ids, ..Line::new(Op::Forgotten) })?);
+    let tombstones: Vec<(MemoryId, Tombstone)> = tombstones.into_iter().collect();
+    for part in tombstones.chunks(TOMBSTONES_A_LINE) {
+        let ids = part.iter().map(|(id, (order, _))| (*id, *order)).collect();
+        let hashes = part.iter().filter_map(|(id, (_, hash))| Some((*id, hash.clone()?))).collect();
+        let line = Line { n: Some(number), at: now, ids, hashes, ..Line::new(Op::Forgotten) };
+        bytes.extend_from_slice(&codec::render(&line)?);
         number += 1;
     }
     Ok(bytes)
@@ -140,13 +147,13 @@ impl Entry<'_> {
     }
 }
 
-/// Plans the compaction of a file's whole lines; `path` is for errors. `forgotten` answers with the order of the newest forget where a
-/// memory's lines may go for good.
+/// Plans the compaction of a file's whole lines; `path` is for errors. `ended` answers where a memory's lines may go
+/// for good.
 pub(super) fn plan(
     path: &Path,
     file: &[u8],
     now: Timestamp,
-    forgotten: impl Fn(MemoryId) -> Option<i64>,
+    ended: impl Fn(MemoryId) -> Option<Ended>,
 ) -> Result<Plan> {
     let (mut entries, mut bad, mut newer) = (Vec::new(), Vec::new(), None);
     for (place, bytes) in file.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -168,20 +175,32 @@ pub(super) fn plan(
     }
     let mut kept: Vec<Option<Vec<u8>>> = vec![None; entries.len()];
     let mut tombstones = BTreeMap::new();
-    let mut gone = Vec::new();
+    let (mut gone, mut purged) = (Vec::new(), 0);
     for (id, indexes) in &by_memory {
         // The caller may not have folded the newest line of this file yet: a restore in it counts.
         let is_back = |order: i64| {
             let mut lines = indexes.iter().map(|index| &entries[*index]);
             lines.any(|entry| entry.says_alive() && entry.read.line.order() > order)
         };
-        if let Some(order) = forgotten(*id).filter(|order| !is_back(*order)) {
-            tombstones.insert(*id, order);
-            gone.push(*id);
-            keep_edges(&entries, indexes, &mut kept)?;
-        } else {
+        let Some(ended) = ended(*id).filter(|ended| ended.newer_stay || !is_back(ended.order)) else {
             filter_memory(&entries, indexes, now, &mut kept)?;
+            continue;
+        };
+        // Told again after its purge: what came before goes all the same.
+        let (goes, stays): (Vec<usize>, Vec<usize>) =
+            indexes.iter().partition(|index| !ended.newer_stay || entries[**index].read.line.order() <= ended.order);
+        keep_edges(&entries, &goes, &mut kept)?;
+        filter_memory(&entries, &stays, now, &mut kept)?;
+        // What a newer version says of it stays, and is not ours to judge.
+        let is_unchanged = |index: &usize| {
+            let Entry { bytes, read, .. } = &entries[*index];
+            read.line.op == Op::Unknown || kept[*index].as_deref() == Some(&whole(bytes))
+        };
+        purged += usize::from(ended.hash.is_some() && !goes.iter().all(is_unchanged));
+        if !ended.newer_stay {
+            gone.push(*id);
         }
+        tombstones.insert(*id, (ended.order, ended.hash));
     }
     keep_the_rest(&entries, &mut tombstones, &mut kept);
     let mut bytes: Vec<u8> = Vec::with_capacity(file.len() / 2);
@@ -198,6 +217,7 @@ pub(super) fn plan(
         bytes_after: bytes.len() + packed(tombstones.clone(), u64::from(u32::MAX), now)?.len(),
         forgotten: gone.len(),
         quarantined: bad.len(),
+        purged,
     };
     let greatest_number = entries.iter().filter_map(|entry| entry.read.line.n).max().unwrap_or(0);
     Ok(Plan { bytes, tombstones, bad, gone, greatest_number, report })
@@ -225,7 +245,7 @@ fn keep_edges(entries: &[Entry<'_>], indexes: &[usize], kept: &mut [Option<Vec<u
 
 /// Lines that are about no single memory: the newest of each relation and publication, what is not known, packed
 /// tombstones (united).
-fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, i64>, kept: &mut [Option<Vec<u8>>]) {
+fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, Tombstone>, kept: &mut [Option<Vec<u8>>]) {
     let mut newest_relation: HashMap<(&str, &str, &str), usize> = HashMap::new();
     let mut newest_publish: Option<usize> = None;
     let (mut packed_lines, mut known) = (Vec::new(), BTreeMap::new());
@@ -246,8 +266,9 @@ fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, i64>
                 packed_lines.push(index);
                 for (id, order) in &line.ids {
                     for tombstones in [&mut known, &mut *tombstones] {
-                        let greatest = tombstones.entry(*id).or_insert(*order);
+                        let (greatest, hash) = tombstones.entry(*id).or_insert((*order, None));
                         *greatest = (*greatest).max(*order);
+                        *hash = std::mem::take(hash).max(line.hashes.get(id).cloned());
                     }
                 }
             }
@@ -488,7 +509,8 @@ mod tests {
     fn a_restore_that_the_caller_has_not_folded_yet_counts() {
         let forget = Line::about(Op::Forget, MemoryId::from_source("m"));
         let restored = file(vec![about(Op::Remember), forget.clone(), about(Op::Restore)]);
-        let plan_of = |file: &[u8]| plan(Path::new("j"), file, NOW, |_| Some(2000)).unwrap();
+        let ended = Ended { order: 2000, ..Ended::default() };
+        let plan_of = |file: &[u8]| plan(Path::new("j"), file, NOW, |_| Some(ended.clone())).unwrap();
         assert!(plan_of(&restored).gone.is_empty());
         let forgotten = file(vec![about(Op::Remember), forget]);
         assert_eq!(plan_of(&forgotten).gone.len(), 1);
@@ -506,7 +528,8 @@ mod tests {
 
     #[test]
     fn many_tombstones_take_several_lines() {
-        let ids: BTreeMap<MemoryId, i64> = (0..120_000).map(|bits| (MemoryId::from_bits(bits), 1)).collect();
+        let ids: BTreeMap<MemoryId, Tombstone> =
+            (0..120_000).map(|bits| (MemoryId::from_bits(bits), (1, None))).collect();
         let bytes = packed(ids, 7, NOW).unwrap();
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         assert_eq!(lines.len(), 3);

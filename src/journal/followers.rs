@@ -57,7 +57,7 @@ impl Seen {
     }
 
     fn compact(&self, journal: &Journal) {
-        journal.compact(NOW, false, |id| Some(self.state.forgotten_since(id)?.1)).unwrap();
+        journal.compact(NOW, false, |id| self.state.ended(id, Some(NOW))).unwrap();
     }
 
     fn memories(&self) -> BTreeMap<MemoryId, Memory> {

@@ -64,13 +64,18 @@ struct World {
 }
 
 fn fold<'a>(files: impl Iterator<Item = (&'a str, &'a [u8])>) -> State {
+    let files: Vec<_> = files.collect();
     let mut state = State::default();
-    for (replica, file) in files {
-        for (place, line) in file.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
-            let read = codec::parse(line).unwrap();
-            let number = read.line.n.unwrap_or(place as u64 + 1);
-            state.apply(read.line, replica, number, read.crc);
+    loop {
+        for (replica, file) in &files {
+            for (place, line) in file.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+                let read = codec::parse(line).unwrap();
+                let number = read.line.n.unwrap_or(place as u64 + 1);
+                state.apply(read.line, replica, number, read.crc);
+            }
         }
+        let Some(again) = state.to_fold_again() else { break };
+        state = again;
     }
     state.settle();
     state
@@ -174,7 +179,11 @@ impl World {
             },
             (52..58, Some(memory)) => {
                 self.ever_forgotten.insert(memory.id);
-                Line::about(Op::Forget, memory.id)
+                if step.pick.is_multiple_of(3) {
+                    Line { hash: Some(word), ..Line::about(Op::Purge, memory.id) }
+                } else {
+                    Line::about(Op::Forget, memory.id)
+                }
             }
             (58..64, Some(memory)) => {
                 let whole = memory.whole_line(Op::Remember, state.said_to_supersede(memory.id));
@@ -222,11 +231,8 @@ impl World {
 
     fn compact(&mut self, machine: usize, now: Timestamp, before: &State) -> Result<(), String> {
         let file = self.machines[machine].file.clone();
-        let plan = compact::plan(Path::new("j"), &file, now, |id| {
-            let (at, order) = before.forgotten_since(id)?;
-            (now.millis() - at.millis() >= KEEP_DAYS * DAY_MS).then_some(order)
-        })
-        .unwrap();
+        let keep_from = now.plus_millis(-KEEP_DAYS * DAY_MS);
+        let plan = compact::plan(Path::new("j"), &file, now, |id| before.ended(id, Some(keep_from))).unwrap();
         let mut bytes = plan.bytes;
         let number = self.machines[machine].number + 1;
         if self.broken != Broken::NoTombstones && !plan.tombstones.is_empty() {
@@ -245,16 +251,39 @@ impl World {
                 bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| keeps(line)).flatten().copied().collect();
         }
         self.machines[machine].file = bytes;
+        self.purged_text_is_gone(machine, before)?;
         let after = self.seen(machine);
         self.same(before, &after).map_err(|why| format!("compaction changed the own view: {why}"))?;
-        let again = compact::plan(Path::new("j"), &self.machines[machine].file, now, |_| None).unwrap();
+        let file = &self.machines[machine].file;
+        let again = compact::plan(Path::new("j"), file, now, |id| after.ended(id, None)).unwrap();
         if again.changes(&self.machines[machine].file) {
             return Err("a second compaction changed something".into());
+        }
+        if again.report.purged > 0 {
+            return Err("a purge is said to be unfinished".into());
+        }
+        Ok(())
+    }
+
+    /// After a compaction no line of the own file says anything that was purged.
+    fn purged_text_is_gone(&self, machine: usize, before: &State) -> Result<(), String> {
+        for line in self.machines[machine].file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let line = codec::parse(line).unwrap().line;
+            let purge = line.id.and_then(|id| before.purge_of(id));
+            let says = line.text.is_some() || line.title.is_some() || line.source.is_some() || line.path.is_some();
+            if says && purge.is_some_and(|purge| line.order() <= purge.order) {
+                return Err(format!("a purged text is still there: {line:?}"));
+            }
         }
         Ok(())
     }
 
     fn same(&self, expected: &State, got: &State) -> Result<(), String> {
+        Self::same_but(expected, got, &self.ever_forgotten)
+    }
+
+    /// The same memories, saying the same; those of `existence_only` need but exist in both.
+    fn same_but(expected: &State, got: &State, existence_only: &BTreeSet<MemoryId>) -> Result<(), String> {
         let sorted = |state: &State| -> BTreeMap<MemoryId, Memory> {
             state.memories().map(|memory| (memory.id, memory.clone())).collect()
         };
@@ -264,7 +293,7 @@ impl World {
             match (expected.get(&id), got.get(&id)) {
                 (Some(_), None) => return Err(format!("{id} is lost")),
                 (None, Some(_)) => return Err(format!("{id} came back")),
-                (a, b) if a != b && !self.ever_forgotten.contains(&id) => {
+                (a, b) if a != b && !existence_only.contains(&id) => {
                     return Err(format!("{id} differs:\n{a:#?}\n{b:#?}"));
                 }
                 _ => {}
@@ -281,7 +310,8 @@ impl World {
         let mut shuffled: Vec<&(String, Vec<u8>)> = self.ever.iter().chain(&self.ever).collect();
         shuffled.sort_by_key(|(_, line)| hash64(line));
         let shuffled = fold(shuffled.into_iter().map(|(replica, line)| (replica.as_str(), line.as_slice())));
-        self.same(&expected, &shuffled).map_err(|why| format!("the order of arrival matters: {why}"))
+        Self::same_but(&expected, &shuffled, &BTreeSet::new())
+            .map_err(|why| format!("the order of arrival matters: {why}"))
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod codec;
 mod compact;
+mod copies;
 #[cfg(test)]
 mod followers;
 #[cfg(test)]
@@ -23,7 +24,7 @@ use crate::config::Durability;
 use crate::error::{Error, Result};
 use crate::files::{self, Appender, LOCK_WAIT, Lock, OpenFile, Patience, Replacement};
 use crate::id::{MemoryId, Randomness, content_hash};
-use crate::memory::{Line, Op};
+use crate::memory::{Ended, Line, Op};
 use crate::redact;
 use tail::Tails;
 
@@ -259,8 +260,8 @@ impl Journal {
     }
 
     /// Filters this machine's own file, see `docs/format.md`. The new file is prepared and synced without the lock;
-    /// under it only what was appended meanwhile is added, and the names are changed. `forgotten` answers with the
-    /// order of the newest forget where a memory's lines may go for good. With `dry_run` nothing is written.
+    /// under it only what was appended meanwhile is added, and the names are changed. `ended` answers where a
+    /// memory's lines may go for good. With `dry_run` nothing is written.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Newer`], [`Error::Busy`], also where another process is compacting; the old file is
@@ -269,14 +270,14 @@ impl Journal {
         &self,
         now: Timestamp,
         dry_run: bool,
-        forgotten: impl Fn(MemoryId) -> Option<i64>,
+        ended: impl Fn(MemoryId) -> Option<Ended>,
     ) -> Result<Compaction> {
         let Some(replica) = self.replica()? else { return Ok(Compaction::default()) };
         let path = self.own_path(&replica);
         let Some(old) = OpenFile::open(&path)? else { return Ok(Compaction::default()) };
         let mut file = old.read_from(0)?;
         file.truncate(file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
-        let plan = compact::plan(&path, &file, now, forgotten)?;
+        let plan = compact::plan(&path, &file, now, ended)?;
         if dry_run || !plan.changes(&file) {
             return Ok(plan.report);
         }

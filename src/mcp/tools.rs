@@ -99,8 +99,8 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     let forget = tool(
         "forget",
         "Forget memories",
-        "Call when the person asks to forget something. Hidden at once; can be undone for some weeks, the reply says \
-         how.",
+        "Call when the person asks to forget something. Hidden at once; the reply says how to undo it. `purge` erases \
+         for good: show the person its preview.",
         Effect::Destroys,
         Engine::forget,
         say::forget,
@@ -219,7 +219,8 @@ impl Call {
         let engine = open()?;
         let (structured, text) = answer(&engine, &self.arguments)?;
         // What we say about the call stands outside the frame, where only data is.
-        let said = if *effect == Effect::Reads { frame::framed(&text)? } else { frame::visible(&text) };
+        let is_recalled = *effect == Effect::Reads || structured.get("preview").is_some();
+        let said = if is_recalled { frame::framed(&text)? } else { frame::visible(&text) };
         let note = frame::visible(note);
         Ok((structured, if note.is_empty() { said } else { format!("{}\n{note}", said.trim_end()) }))
     }

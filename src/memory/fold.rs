@@ -7,320 +7,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::line::{By, Line, Op};
-use super::{Memory, NoteRef, Superseded, Uses};
+use super::record::{Clock, Ended, Purge, Record, replica_number};
+use super::{Memory, Superseded};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::id::MemoryId;
-use crate::kinds::{Kind, Level};
-
-/// When a line happened, for deciding between two: content before gap-filling content, then (order, replica, number).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Clock {
-    /// 1 where the line says something, 0 where it only fills gaps.
-    class: u8,
-    /// Milliseconds since 1970.
-    pub order: i64,
-    /// Short form of the replica's name.
-    replica: u32,
-    number: u32,
-    crc: u32,
-}
-
-impl Clock {
-    /// The clock of `line` of `replica`; `crc` is the line's checksum.
-    pub fn of(line: &Line, replica: &str, number: u64, crc: u32) -> Self {
-        Clock {
-            class: u8::from(!(line.again || line.op == Op::Restore)),
-            order: line.order(),
-            replica: replica_number(replica),
-            number: number as u32,
-            crc,
-        }
-    }
-}
-
-/// Short form of a replica's name, for clocks and counters.
-fn replica_number(replica: &str) -> u32 {
-    crc32c::crc32c(replica.as_bytes())
-}
 
 /// Days for which the key of an idempotent call holds.
 pub const OP_KEY_DAYS: i64 = 30;
 /// The relation by which one memory takes another's place.
 pub const SUPERSEDES: &str = "supersedes";
-
-/// The fields that the last writer wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Field {
-    Text,
-    Title,
-    Kind,
-    Level,
-    Tags,
-    Entities,
-    Keywords,
-    Scope,
-    Happened,
-    ValidUntil,
-    Strength,
-    Pinned,
-    Trusted,
-    NotePath,
-    NoteHash,
-}
-
-/// Which line set which field. Most memories were told once: one clock and a bit set.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct FieldClocks {
-    base: Clock,
-    base_fields: u16,
-    own: Vec<(Field, Clock)>,
-}
-
-impl FieldClocks {
-    /// Whether `clock` sets `field`; remembers it if so.
-    fn take(&mut self, field: Field, clock: Clock) -> bool {
-        let bit = 1u16 << field as u8;
-        if let Some((_, known)) = self.own.iter_mut().find(|(own, _)| *own == field) {
-            let wins = clock >= *known;
-            if wins {
-                *known = clock;
-            }
-            return wins;
-        }
-        if self.base_fields & bit != 0 {
-            if clock < self.base {
-                return false;
-            }
-            if clock > self.base {
-                self.base_fields &= !bit;
-                self.own.push((field, clock));
-            }
-            return true;
-        }
-        if self.base_fields == 0 || clock == self.base {
-            self.base = clock;
-            self.base_fields |= bit;
-        } else {
-            self.own.push((field, clock));
-        }
-        true
-    }
-}
-
-/// A memory with what the fold needs to go on.
-#[derive(Debug, Clone, PartialEq)]
-struct Record {
-    memory: Memory,
-    clocks: FieldClocks,
-    /// Greatest order of a remember, restore or note by a person.
-    alive: Option<i64>,
-    /// Greatest order of a forget.
-    forgotten: Option<i64>,
-    forgotten_at: Option<Timestamp>,
-    is_purged: bool,
-    trash_clock: Clock,
-    created_clock: Option<Timestamp>,
-    /// Greatest order of any line about it.
-    newest: i64,
-    has_text: bool,
-}
-
-impl Record {
-    fn new(id: MemoryId) -> Self {
-        let memory = Memory {
-            id,
-            text: String::new(),
-            title: None,
-            kind: Kind::default(),
-            level: Level::default(),
-            tags: Vec::new(),
-            entities: Vec::new(),
-            keywords: Vec::new(),
-            scope: None,
-            happened: None,
-            valid_until: None,
-            strength: None,
-            is_pinned: false,
-            trust: None,
-            created: Timestamp::default(),
-            sources: Vec::new(),
-            uses: Uses::default(),
-            note: None,
-            trash: None,
-            superseded: None,
-        };
-        Record {
-            memory,
-            clocks: FieldClocks::default(),
-            alive: None,
-            forgotten: None,
-            forgotten_at: None,
-            is_purged: false,
-            trash_clock: Clock::default(),
-            created_clock: None,
-            newest: i64::MIN,
-            has_text: false,
-        }
-    }
-
-    /// A tie goes to the forget.
-    fn exists(&self) -> bool {
-        self.has_text && self.alive.is_some_and(|alive| self.forgotten.is_none_or(|forgotten| alive > forgotten))
-    }
-
-    fn note(&mut self) -> &mut NoteRef {
-        self.memory.note.get_or_insert_with(|| NoteRef {
-            path: String::new(),
-            hash: String::new(),
-            wrote: None,
-            is_gone: false,
-        })
-    }
-
-    fn set_content(&mut self, line: &mut Line, clock: Clock) {
-        let Record { memory, clocks, has_text, .. } = self;
-        if let Some(text) = line.text.take()
-            && clocks.take(Field::Text, clock)
-        {
-            memory.text = text;
-            *has_text = true;
-        }
-        if let Some(title) = line.title.take()
-            && clocks.take(Field::Title, clock)
-        {
-            memory.title = Some(title);
-        }
-        if let Some(kind) = line.kind
-            && clocks.take(Field::Kind, clock)
-        {
-            memory.kind = kind;
-        }
-        if let Some(level) = line.level
-            && clocks.take(Field::Level, clock)
-        {
-            memory.level = level;
-        }
-        if let Some(tags) = line.tags.take()
-            && clocks.take(Field::Tags, clock)
-        {
-            memory.tags = tags;
-        }
-        if let Some(entities) = line.entities.take()
-            && clocks.take(Field::Entities, clock)
-        {
-            memory.entities = entities;
-        }
-        if let Some(keywords) = line.keywords.take()
-            && clocks.take(Field::Keywords, clock)
-        {
-            memory.keywords = keywords;
-        }
-        if let Some(scope) = line.scope.take()
-            && clocks.take(Field::Scope, clock)
-        {
-            memory.scope = (scope != super::GLOBAL_SCOPE).then_some(scope);
-        }
-        if let Some(happened) = line.happened
-            && clocks.take(Field::Happened, clock)
-        {
-            memory.happened = Some(happened);
-        }
-        if let Some(until) = line.valid_until
-            && clocks.take(Field::ValidUntil, clock)
-        {
-            memory.valid_until = Some(until);
-        }
-        if let Some(strength) = line.strength
-            && clocks.take(Field::Strength, clock)
-        {
-            memory.strength = Some(strength.clamp(0.0, 2.0));
-        }
-        if let Some(pinned) = line.pinned
-            && clocks.take(Field::Pinned, clock)
-        {
-            memory.is_pinned = pinned;
-        }
-        if let Some(trusted) = line.trusted
-            && clocks.take(Field::Trusted, clock)
-        {
-            memory.trust = Some(trusted);
-        }
-        for name in &line.clear {
-            self.clear(name, clock);
-        }
-    }
-
-    fn clear(&mut self, name: &str, clock: Clock) {
-        let Record { memory, clocks, .. } = self;
-        match name {
-            "title" if clocks.take(Field::Title, clock) => memory.title = None,
-            "tags" if clocks.take(Field::Tags, clock) => memory.tags.clear(),
-            "entities" if clocks.take(Field::Entities, clock) => memory.entities.clear(),
-            "keywords" if clocks.take(Field::Keywords, clock) => memory.keywords.clear(),
-            "happened" if clocks.take(Field::Happened, clock) => memory.happened = None,
-            "valid_until" if clocks.take(Field::ValidUntil, clock) => memory.valid_until = None,
-            "strength" if clocks.take(Field::Strength, clock) => memory.strength = None,
-            "trusted" if clocks.take(Field::Trusted, clock) => memory.trust = None,
-            _ => {}
-        }
-    }
-
-    fn set_note(&mut self, line: &mut Line, clock: Clock) {
-        if let Some(path) = line.path.take()
-            && self.clocks.take(Field::NotePath, clock)
-        {
-            self.note().path = path;
-        }
-        let hash = line.hash.take();
-        if (hash.is_some() || line.gone) && self.clocks.take(Field::NoteHash, clock) {
-            let note = self.note();
-            note.is_gone = line.gone;
-            note.wrote = line.wrote;
-            if let Some(hash) = hash {
-                note.hash = hash;
-            }
-        }
-    }
-
-    fn set_uses(&mut self, line: &mut Line, replica: u32) {
-        let uses = &mut self.memory.uses;
-        for hour in line.hours.drain(..) {
-            if let Err(place) = uses.hours.binary_search(&hour) {
-                uses.hours.insert(place, hour);
-            }
-        }
-        raise(&mut uses.older, replica, line.older);
-        raise(&mut uses.mentions, replica, line.mentions);
-        for context in line.contexts.drain(..) {
-            if let Err(place) = uses.contexts.binary_search(&context) {
-                uses.contexts.insert(place, context);
-            }
-        }
-    }
-
-    fn add_sources(&mut self, line: &mut Line) {
-        let sources = &mut self.memory.sources;
-        for source in line.source.take().into_iter().chain(line.sources.drain(..)) {
-            if !source.is_empty()
-                && let Err(place) = sources.binary_search(&source)
-            {
-                sources.insert(place, source);
-            }
-        }
-    }
-}
-
-/// Raises a replica's counter to `count`: the greatest wins, so that copies of a line change nothing.
-fn raise(counters: &mut Vec<(u32, u32)>, replica: u32, count: u32) {
-    if count == 0 {
-        return;
-    }
-    match counters.binary_search_by_key(&replica, |(known, _)| *known) {
-        Ok(place) => counters[place].1 = counters[place].1.max(count),
-        Err(place) => counters.insert(place, (replica, count)),
-    }
-}
 
 /// A relation between two memories or entities.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -376,6 +71,8 @@ pub struct State {
     /// What each memory took the place of.
     olders: HashMap<MemoryId, Vec<MemoryId>>,
     edges_changed: bool,
+    /// A purge came after lines that are later than it: what they say can only be told by folding all again.
+    needs_folding_again: bool,
 }
 
 impl State {
@@ -386,6 +83,9 @@ impl State {
         let (order, at) = (clock.order, line.at);
         if line.op == Op::Forgotten {
             for (id, order) in std::mem::take(&mut line.ids) {
+                if let Some(hash) = line.hashes.remove(&id) {
+                    self.purge(id, order, hash);
+                }
                 let record = self.record(id);
                 record.forgotten = record.forgotten.max(Some(order));
                 record.newest = record.newest.max(order);
@@ -410,10 +110,27 @@ impl State {
             self.set_edge(edge, Clock { class: 1, ..clock }, at, None, true);
         }
         let is_in_edge = self.in_edges.contains(&id);
+        if line.op == Op::Purge {
+            self.purge(id, order, line.hash.take().unwrap_or_default());
+        }
         let record = self.record(id);
         let existed = record.exists();
         record.newest = record.newest.max(order);
         match line.op {
+            Op::Remember | Op::Restore | Op::Revise | Op::Use | Op::Promote | Op::Note | Op::Forget
+                if record.purge.as_ref().is_some_and(|purge| order <= purge.order) =>
+            {
+                let hash = line.hash.take();
+                if let (Some(purge), Some(hash)) = (&mut record.purge, hash)
+                    && !purge.note_hashes.contains(&hash)
+                {
+                    purge.note_hashes.push(hash);
+                }
+                if line.op == Op::Forget {
+                    record.forgotten = record.forgotten.max(Some(order));
+                    record.forgotten_at = record.forgotten_at.max(Some(at));
+                }
+            }
             Op::Remember => {
                 record.alive = record.alive.max(Some(order));
                 let told = line.created.unwrap_or(at);
@@ -454,7 +171,6 @@ impl State {
             Op::Forget | Op::Purge => {
                 record.forgotten = record.forgotten.max(Some(order));
                 record.forgotten_at = record.forgotten_at.max(Some(at));
-                record.is_purged |= line.op == Op::Purge;
                 if clock >= record.trash_clock {
                     record.trash_clock = clock;
                     record.memory.trash = line.path.take();
@@ -466,6 +182,37 @@ impl State {
         let is_flipped = record.exists() != existed;
         self.edges_changed |= is_in_edge && is_flipped;
         Some(id)
+    }
+
+    /// Drops what was said of a memory up to the purge. What came later may have lost to that: see
+    /// [`State::to_fold_again`].
+    fn purge(&mut self, id: MemoryId, order: i64, hash: String) {
+        let is_in_edge = self.in_edges.contains(&id);
+        let record = self.record(id);
+        if record.purge.as_ref().is_some_and(|known| (known.order, &known.hash) >= (order, &hash)) {
+            return;
+        }
+        let existed = record.exists();
+        let has_later = record.has_content() && record.newest > order;
+        let mut note_hashes = record.purge.take().map(|known| known.note_hashes).unwrap_or_default();
+        note_hashes.extend(record.drop_content());
+        note_hashes.extend(hash.split('-').nth(2).map(str::to_owned));
+        record.purge = Some(Box::new(Purge { order, hash, note_hashes }));
+        self.edges_changed |= is_in_edge && existed;
+        self.needs_folding_again |= has_later;
+    }
+
+    /// Where a purge was met only after lines that are later than it: an empty state that knows the purges, into which
+    /// all lines must be folded again.
+    pub fn to_fold_again(&self) -> Option<State> {
+        if !self.needs_folding_again {
+            return None;
+        }
+        let mut state = State::default();
+        for (id, record) in self.records.iter().filter(|(_, record)| record.purge.is_some()) {
+            state.record(*id).purge.clone_from(&record.purge);
+        }
+        Some(state)
     }
 
     /// A key that is used again after its time, or for other content on another machine, belongs to the newer call.
@@ -581,10 +328,19 @@ impl State {
 
     /// The memory, if it was forgotten and its text is still here to be restored.
     pub fn forgotten(&self, id: MemoryId) -> Option<&Memory> {
-        self.records
-            .get(&id)
-            .filter(|record| record.has_text && record.forgotten.is_some() && !record.exists())
-            .map(|record| &record.memory)
+        self.records.get(&id).filter(|record| record.is_restorable()).map(|record| &record.memory)
+    }
+
+    /// Which lines about the memory may go for good: those of one that was forgotten not after `forgotten_by`, and what
+    /// came before a purge.
+    pub fn ended(&self, id: MemoryId, forgotten_by: Option<Timestamp>) -> Option<Ended> {
+        let record = self.records.get(&id)?;
+        let hash = record.purge.as_ref().map(|purge| purge.hash.clone());
+        let is_due = |at: Timestamp| forgotten_by.is_some_and(|by| at <= by);
+        if record.is_purged() || !record.exists() && record.forgotten_at.is_some_and(is_due) {
+            return Some(Ended { order: record.forgotten?, hash, newer_stay: false });
+        }
+        Some(Ended { order: record.purge.as_ref()?.order, hash, newer_stay: true })
     }
 
     /// When the memory was forgotten last, and by which order; `None` where it exists or was never known.
@@ -593,9 +349,20 @@ impl State {
         Some((record.forgotten_at?, record.forgotten?))
     }
 
-    /// Whether a purge was asked for.
+    /// Whether it was purged and nothing came after.
     pub fn is_purged(&self, id: MemoryId) -> bool {
-        self.records.get(&id).is_some_and(|record| record.is_purged && !record.exists())
+        self.records.get(&id).is_some_and(Record::is_purged)
+    }
+
+    /// The newest purge of the memory, also where it was told again since.
+    pub fn purge_of(&self, id: MemoryId) -> Option<&Purge> {
+        self.records.get(&id)?.purge.as_deref()
+    }
+
+    /// All memories that were purged and not told again, in no particular order.
+    pub fn all_purged(&self) -> impl Iterator<Item = (MemoryId, &Purge)> {
+        let purged = self.records.iter().filter(|(_, record)| record.is_purged());
+        purged.filter_map(|(id, record)| Some((*id, record.purge.as_deref()?)))
     }
 
     /// All memories that exist, in no particular order.
@@ -605,10 +372,7 @@ impl State {
 
     /// All memories that were forgotten and can still be restored.
     pub fn all_forgotten(&self) -> impl Iterator<Item = &Memory> {
-        self.records
-            .values()
-            .filter(|record| record.has_text && record.forgotten.is_some() && !record.exists())
-            .map(|record| &record.memory)
+        self.records.values().filter(|record| record.is_restorable()).map(|record| &record.memory)
     }
 
     /// Ids, also of forgotten memories, that begin with `prefix`, ascending.
@@ -658,5 +422,59 @@ impl State {
     /// Supersessions (newer, older) that would close a circle and therefore count for nothing.
     pub fn circles(&self) -> &[(MemoryId, MemoryId)] {
         &self.circles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(op: Op, order: i64, text: &str) -> (Line, u64) {
+        let line = Line { text: Some(text.into()), ..Line::about(op, MemoryId::from_source("m")) };
+        (Line { at: Timestamp::from_millis(order), ..line }, order as u64)
+    }
+
+    fn fold(lines: &[(Line, u64)]) -> State {
+        let mut state = State::default();
+        loop {
+            for (line, number) in lines {
+                state.apply(line.clone(), "r", *number, 0);
+            }
+            let Some(again) = state.to_fold_again() else { break };
+            state = again;
+        }
+        state
+    }
+
+    /// The filler lost to the older text that the purge takes: only folding again brings it back.
+    #[test]
+    fn a_purge_takes_what_came_before_it_in_whatever_order_it_is_read() {
+        let id = MemoryId::from_source("m");
+        let told = line(Op::Remember, 1, "first");
+        let revised = line(Op::Revise, 2, "second");
+        let purge = (Line { text: None, hash: Some("salt-hash".into()), ..line(Op::Purge, 3, "").0 }, 3);
+        let (mut again, number) = line(Op::Remember, 4, "first");
+        again.again = true;
+        let again = (again, number);
+        let packed = Line {
+            at: Timestamp::from_millis(5),
+            ids: BTreeMap::from([(id, 3)]),
+            hashes: BTreeMap::from([(id, "salt-hash".into())]),
+            ..Line::new(Op::Forgotten)
+        };
+        for purge in [purge, (packed, 5)] {
+            let forgotten = fold(&[revised.clone(), purge.clone(), told.clone()]);
+            assert!(forgotten.is_purged(id) && forgotten.get(id).is_none() && forgotten.forgotten(id).is_none());
+            for lines in [
+                [told.clone(), revised.clone(), purge.clone(), again.clone()],
+                [told.clone(), revised.clone(), again.clone(), purge.clone()],
+                [again.clone(), purge.clone(), revised.clone(), told.clone()],
+                [purge.clone(), again.clone(), told.clone(), revised.clone()],
+            ] {
+                let state = fold(&lines);
+                assert_eq!(state.get(id).unwrap().text, "first");
+                assert_eq!(state.purge_of(id).unwrap().order, 3);
+            }
+        }
     }
 }

@@ -255,7 +255,7 @@ pub struct Line {
     /// Path of the note from the vault's root, or (`forget`) in its trash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Hash of the note's bytes as last seen.
+    /// Hash of the note's bytes as last seen; `purge`: salted hash of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// `promote`, `note`: the numbers that stood in the note then.
@@ -271,6 +271,9 @@ pub struct Line {
     /// `forgotten`: memory and the order of its newest forget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ids: BTreeMap<MemoryId, i64>,
+    /// `forgotten`: of these, the purged ones, with the salted hash of the text.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hashes: BTreeMap<MemoryId, String>,
 
     /// `journal`: the replica that writes this file.
     #[serde(skip_serializing_if = "Option::is_none")]

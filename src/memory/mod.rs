@@ -2,11 +2,13 @@
 
 mod fold;
 mod line;
+mod record;
 
 use serde::{Deserialize, Serialize};
 
-pub use fold::{Clock, Edge, OP_KEY_DAYS, OpRecord, SUPERSEDES, State};
+pub use fold::{Edge, OP_KEY_DAYS, OpRecord, SUPERSEDES, State};
 pub use line::{By, Compacted, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
+pub use record::{Clock, Ended, Purge};
 
 use crate::clock::{Hour, Timestamp};
 use crate::config::Config;

@@ -319,11 +319,28 @@ impl Vault {
         self.move_to_free_name(path, &format!("{TRASH}/{path}"), &BTreeSet::new(), "trashed")
     }
 
+    /// Removes a note for good, also one in the trash.
+    ///
+    /// # Errors
+    /// As [`Vault::read`]; the note is then where it was.
+    pub fn remove(&self, path: &str) -> Result<()> {
+        refuse_hidden(in_trash(path).unwrap_or(path))?;
+        files::remove(&self.file(path)?)
+    }
+
     /// Path of the note of a memory that lies in the trash; the newest where there are several.
     ///
     /// # Errors
     /// [`Error::Io`] where the trash is there and cannot be listed.
     pub fn find_in_trash(&self, id: MemoryId) -> Result<Option<String>> {
+        Ok(self.trashed()?.into_iter().find(|(trashed, _)| *trashed == id).map(|(_, path)| path))
+    }
+
+    /// All notes in the trash that name a memory, with their paths, newest first.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the trash is there and cannot be listed.
+    pub fn trashed(&self) -> Result<Vec<(MemoryId, String)>> {
         let mut listing = Listing::default();
         match files::read_dir(&self.root.join(TRASH)) {
             Ok(entries) => list_into(entries, TRASH, &mut listing),
@@ -331,8 +348,8 @@ impl Vault {
             Err(error) => return Err(Error::io("list", &self.root.join(TRASH))(error)),
         }
         listing.entries.sort_by_key(|entry| std::cmp::Reverse(entry.modified_millis));
-        let is_its = |entry: &Entry| self.read(&entry.path).is_ok_and(|text| Note::parse(&text).id() == Some(id));
-        Ok(listing.entries.into_iter().find(is_its).map(|entry| entry.path))
+        let id = |path: &str| Note::parse(&self.read(path).ok()?).id();
+        Ok(listing.entries.into_iter().filter_map(|entry| Some((id(&entry.path)?, entry.path))).collect())
     }
 
     /// Moves a note out of the trash to the path `to`, or to a similar name where that is taken by any note of the

@@ -78,7 +78,9 @@ impl Origin {
             "promote" => {
                 engine.promote(&PromoteRequest { ids: vec![self.plain.clone()], ..PromoteRequest::default() }).map(drop)
             }
-            "forget" => engine.forget(&ForgetRequest { ids: vec![self.noted.clone()] }).map(drop),
+            "forget" => {
+                engine.forget(&ForgetRequest { ids: vec![self.noted.clone()], ..ForgetRequest::default() }).map(drop)
+            }
             "restore" => engine.restore(&RestoreRequest { ids: vec![self.forgotten.clone()] }).map(drop),
             "compact" => engine.compact(false).map(drop),
             _ => engine.tidy(&TidyRequest::default()).map(drop),
@@ -198,7 +200,8 @@ fn a_full_disk_can_be_emptied() {
     assert_eq!(fs::metadata(&reserve).unwrap().len(), 64 << 10);
     // Full until the reserve is given up.
     let full = Plan { fault: Fault::Full, nth: 0, stays: false };
-    let (forgotten, is_met) = failing(full, || engine.forget(&ForgetRequest { ids: vec![origin.plain.clone()] }));
+    let (forgotten, is_met) =
+        failing(full, || engine.forget(&ForgetRequest { ids: vec![origin.plain.clone()], ..ForgetRequest::default() }));
     assert!(is_met);
     assert_eq!(forgotten.unwrap().forgotten, [origin.plain.clone()]);
     assert!(!reserve.exists(), "the reserve was not used");

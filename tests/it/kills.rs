@@ -134,7 +134,7 @@ impl Part {
             50..62 if memory.memory.note.is_none() => drop(around("promote", || engine.keep(id))),
             50..70 => {
                 say("? forget", id, "-");
-                engine.forget(&ForgetRequest { ids: vec![id.into()] }).unwrap();
+                engine.forget(&ForgetRequest { ids: vec![id.into()], ..ForgetRequest::default() }).unwrap();
                 say("! forget", id, "-");
                 self.gone.push(id.to_owned());
             }

@@ -463,7 +463,7 @@ fn a_clock_set_back_keeps_the_order_of_events() {
     store.pass_hours(-10);
     store.engine().change(ReviseRequest { text: Some("Owns a green bicycle".into()), ..revision(&id) });
     assert_eq!(store.engine().whole(&id).memory.text, "Owns a green bicycle");
-    store.engine().forget(&ForgetRequest { ids: vec![id.clone()] }).unwrap();
+    store.engine().forget(&ForgetRequest { ids: vec![id.clone()], ..ForgetRequest::default() }).unwrap();
     assert_eq!(store.engine().counts().active, 0);
     store.pass_hours(-10);
     store.engine().restore(&RestoreRequest { ids: vec![id.clone()] }).unwrap();

@@ -24,6 +24,7 @@ mod killed;
 mod machines;
 mod mcp;
 mod power_cuts;
+mod purge;
 mod quality;
 mod recovery;
 mod regressions;

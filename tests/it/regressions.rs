@@ -72,9 +72,12 @@ fn naming_a_memory_twice_promotes_it_once() {
 }
 
 #[test]
-fn a_purge_that_does_not_exist_yet_is_refused_and_not_taken_for_a_forget() {
-    let refused = serde_json::from_str::<ForgetRequest>(r#"{"ids":["7k2m9x4qwc3r"],"purge":true}"#);
-    assert!(refused.unwrap_err().to_string().contains("purge"));
+fn what_does_not_exist_yet_is_refused_and_not_taken_for_a_forget() {
+    for name in ["history", "matching"] {
+        let request = format!(r#"{{"ids":["7k2m9x4qwc3r"],"{name}":true}}"#);
+        let refused = serde_json::from_str::<ForgetRequest>(&request);
+        assert!(refused.unwrap_err().to_string().contains(name));
+    }
 }
 
 #[test]
@@ -140,7 +143,7 @@ fn the_oldest_of_a_chain_does_not_come_true_when_the_middle_is_forgotten() {
     let fiat = save(&engine, "The car is a Fiat");
     let golf = newer("The car is a Golf", &fiat);
     newer("The car is a Tesla", &golf);
-    engine.forget(&ForgetRequest { ids: vec![golf] }).unwrap();
+    engine.forget(&ForgetRequest { ids: vec![golf], ..ForgetRequest::default() }).unwrap();
     assert_eq!(texts(&engine, &RecallRequest::of("which car")), ["The car is a Tesla"]);
 }
 
@@ -177,7 +180,7 @@ fn what_a_person_wrote_over_a_note_is_never_revised_away() {
     fs::write(&note, "My own words\n").unwrap();
     let text = Some("Agent text".to_owned());
     assert!(engine.revise(&ReviseRequest { id: id.clone(), text, ..ReviseRequest::default() }).is_err());
-    let forgotten = engine.forget(&ForgetRequest { ids: vec![id] }).unwrap();
+    let forgotten = engine.forget(&ForgetRequest { ids: vec![id], ..ForgetRequest::default() }).unwrap();
     assert!(forgotten.notice.is_some(), "{forgotten:?}");
     assert_eq!(fs::read_to_string(&note).unwrap(), "My own words\n");
 }
@@ -205,7 +208,8 @@ fn a_vault_inside_the_home_is_seen_through_dots() {
 fn compaction_keeps_a_restore_that_came_after_the_last_look() {
     let root = tempfile::tempdir().unwrap();
     let id = save(&engine_at(root.path(), "2026-01-01"), "The spare key is under the blue pot");
-    engine_at(root.path(), "2026-01-01").forget(&ForgetRequest { ids: vec![id.clone()] }).unwrap();
+    let request = ForgetRequest { ids: vec![id.clone()], ..ForgetRequest::default() };
+    engine_at(root.path(), "2026-01-01").forget(&request).unwrap();
     let late = engine_at(root.path(), "2026-03-01");
     late.refresh().unwrap();
     engine_at(root.path(), "2026-03-01").restore(&RestoreRequest { ids: vec![id] }).unwrap();

@@ -468,7 +468,7 @@ impl Calls for Engine {
 
     #[track_caller]
     fn drop_memory(&self, id: &str) {
-        let answer = self.forget(&ForgetRequest { ids: vec![id.into()] }).unwrap();
+        let answer = self.forget(&ForgetRequest { ids: vec![id.into()], ..ForgetRequest::default() }).unwrap();
         assert_eq!(answer.forgotten, [id], "{answer:?}");
     }
 

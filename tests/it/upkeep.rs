@@ -179,7 +179,7 @@ fn the_journal_is_compacted_unless_that_is_switched_off() {
         let serving = Serving::on(&store);
         let kept = serving.engine.save("Owns a red bicycle");
         let ids = fill(&serving.engine, 0..700);
-        serving.engine.forget(&ForgetRequest { ids }).unwrap();
+        serving.engine.forget(&ForgetRequest { ids, ..ForgetRequest::default() }).unwrap();
         let lines = serving.engine.counts().journal_lines;
         serving.settle_after(4 * MINUTE_MS);
         assert_eq!(serving.engine.counts().journal_lines, lines);
