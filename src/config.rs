@@ -1,5 +1,6 @@
 //! `config.toml`: every number a person may turn, its default and its range.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -19,7 +20,7 @@ pub enum PromotionMode {
 }
 
 /// When a write is acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Once it is on disk: a power cut takes nothing that was acknowledged.

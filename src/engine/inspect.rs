@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::remember::round;
 use super::{Engine, UpkeepTask, lenient};
 use crate::clock::Timestamp;
+use crate::config::Durability;
 use crate::error::{Error, Result};
 use crate::git::Git;
 use crate::memory::{Memory, Status};
@@ -173,6 +174,8 @@ pub struct Where {
     pub cache: PathBuf,
     /// git in the vault: the branch, or why there is none.
     pub git: String,
+    /// When a write is acknowledged: `always` once it is on disk, `interval` before.
+    pub durability: Durability,
     /// Keys of the configuration that are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -398,6 +401,7 @@ impl Engine {
             config: self.home.join("config.toml"),
             cache: self.cache(),
             git,
+            durability: self.config.durability,
             warnings: self.warnings.clone(),
         })
     }

@@ -8,6 +8,7 @@ use super::{
     Promoted, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where,
 };
 use crate::clock::Timestamp;
+use crate::config::Durability;
 
 /// Longest first line shown in lists, characters.
 const SHORT: usize = 80;
@@ -415,6 +416,9 @@ pub fn whereabouts(answer: &Where) -> String {
     line!(text, "git      {}", answer.git);
     line!(text, "config   {}", answer.config.display());
     line!(text, "cache    {}", answer.cache.display());
+    if answer.durability == Durability::Interval {
+        line!(text, "note: durability = \"interval\": a power cut may take what was saved in the last two seconds");
+    }
     for warning in &answer.warnings {
         line!(text, "note: {warning}");
     }

@@ -17,6 +17,7 @@ mod architecture;
 mod bad_input;
 mod cli;
 mod concurrency;
+mod durability;
 mod failing_calls;
 mod formats;
 mod journeys;

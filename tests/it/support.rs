@@ -181,7 +181,12 @@ impl Store {
 
     /// The binary with these arguments, not yet started.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.hermetic(binary());
+        self.command_of(&binary(), arguments)
+    }
+
+    /// As [`Store::command`], of a copy of the binary.
+    pub(crate) fn command_of(&self, binary: &Path, arguments: &[&str]) -> Command {
+        let mut command = self.hermetic(binary);
         self.tell(&mut command);
         command.args(arguments).stdin(Stdio::null());
         command
