@@ -13,7 +13,7 @@ use super::{Engine, lenient};
 use crate::clock::{DayPart, Timestamp};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::id::MemoryId;
+use crate::id::{MemoryId, content_hash};
 use crate::kinds::Kind;
 use crate::memory::{GLOBAL_SCOPE, Memory, Source, Status};
 use crate::rank::{FOUND_FROM, Factors, STRONG_FROM};
@@ -385,7 +385,35 @@ impl Engine {
                 ));
             }
         }
+        let notice = notice.or_else(|| self.stale_hits(&store, &hits));
         Ok(RecallAnswer { found, hits, total, notice })
+    }
+
+    /// Which of these hits have a note that is gone or says something else by now: an answer must not pass for the
+    /// note's text when it is not. Reading the vault back brings them up to date.
+    fn stale_hits(&self, store: &Store, hits: &[Hit]) -> Option<String> {
+        let noted: Vec<(&str, &str)> = hits
+            .iter()
+            .filter_map(|hit| {
+                let note = store.state.get(hit.id.parse().ok()?)?.note.as_ref()?;
+                (!note.is_gone).then_some((note.path.as_str(), note.hash.as_str()))
+            })
+            .collect();
+        // Without a vault, as on another machine, the journal's word is all there is.
+        if noted.is_empty() || !self.vault.exists() {
+            return None;
+        }
+        let is_stale = |path: &str, hash: &str| match self.vault.read(path) {
+            Ok(text) => content_hash(text.as_bytes()) != hash,
+            Err(error) => matches!(error, Error::NotFound { .. }),
+        };
+        let stale: Vec<&str> =
+            noted.into_iter().filter(|(path, hash)| is_stale(path, hash)).map(|(path, _)| path).collect();
+        let first = stale.first()?;
+        let more = if stale.len() > 1 { format!(" and {} more", stale.len() - 1) } else { String::new() };
+        Some(format!(
+            "{first}{more} changed or vanished since it was last read: its text may be older here; `ebbmark tidy` reads the vault back"
+        ))
     }
 
     /// Why answers may be less than usual.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Engine;
-use crate::clock::Timestamp;
+use crate::clock::{DAY_MS, Timestamp};
 use crate::config::GitMode;
 use crate::error::{Error, Result};
 use crate::files;
@@ -44,6 +44,9 @@ struct HomeState {
     /// Secret of the preview tokens, 64 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
+    /// When a run last found the clock more than a day past everything known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    clock_jumped: Option<Timestamp>,
     /// What other versions keep here.
     #[serde(flatten)]
     rest: Map<String, Value>,
@@ -81,6 +84,23 @@ impl Engine {
     fn home_state(&self) -> Result<HomeState> {
         let bytes = files::read_if_there(&self.home.join("state.json"))?.unwrap_or_default();
         Ok(serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    /// Whether the date is to be believed: something was written within a day of it, or an earlier run met it already.
+    /// A clock that jumped and a machine that was off look the same; so this run's word is taken by the next one.
+    pub(super) fn believes_clock(&self, now: Timestamp) -> Result<bool> {
+        if self.journal.is_fresh(now) {
+            return Ok(true);
+        }
+        let _guard = self.journal.lock()?;
+        let mut state = self.home_state()?;
+        let since = state.clock_jumped.map(|seen| now.millis().saturating_sub(seen.millis()));
+        if since.is_some_and(|since| (0..=DAY_MS).contains(&since)) {
+            return Ok(true);
+        }
+        state.clock_jumped = Some(now);
+        self.write_home_state(&state)?;
+        Ok(false)
     }
 
     /// The branch of our last commit in this vault: on another one nothing is committed.

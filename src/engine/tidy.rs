@@ -95,7 +95,20 @@ impl Engine {
 
     /// Promotes what has proved itself, refreshes the numbers in notes, and commits what was left.
     pub(super) fn tidy_vault(&self, answer: &mut TidyAnswer, is_dry: bool, now: Timestamp) -> Result<()> {
-        let is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
+        let mut is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
+        let propose = PromoteRequest { dry_run: Some(true), ..PromoteRequest::default() };
+        if is_automatic
+            && !self.journal.is_fresh(now)
+            && !self.promote(&propose)?.candidates.is_empty()
+            && !self.believes_clock(now)?
+        {
+            is_automatic = false;
+            answer.problems.push(format!(
+                "nothing was promoted: the date is {}, more than a day after the newest entry. Where that is right, \
+                 tidy again",
+                self.date(now)
+            ));
+        }
         if self.config.promotion != PromotionMode::Off {
             let promoted =
                 self.promote(&PromoteRequest { dry_run: Some(!is_automatic), ..PromoteRequest::default() })?;

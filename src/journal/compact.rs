@@ -134,8 +134,9 @@ impl Entry<'_> {
         self.read.line.again || self.read.line.op == Op::Restore
     }
 
-    fn age(&self) -> (i64, u64) {
-        (self.read.line.order(), self.number)
+    /// When it happened, as the fold orders the lines of one replica.
+    fn age(&self) -> (i64, u64, u32) {
+        (self.read.line.order(), self.number, self.read.crc)
     }
 
     fn says_alive(&self) -> bool {

@@ -290,8 +290,11 @@ impl FileTail {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Error::io("read", path)(error)),
             };
+            let known = pending.len();
             pending.extend_from_slice(&chunk[..count]);
-            let Some(last) = pending.iter().rposition(|byte| *byte == b'\n') else { continue };
+            // Only in what is new: a line may be many chunks long.
+            let Some(last) = chunk[..count].iter().rposition(|byte| *byte == b'\n') else { continue };
+            let last = known + last;
             let whole = &pending[..=last];
             for line in whole.split_inclusive(|byte| *byte == b'\n') {
                 self.take(path, line, &mut fold);

@@ -15,6 +15,8 @@ mod wire;
 
 mod architecture;
 mod bad_input;
+mod bad_journals;
+mod bug_cases;
 mod cli;
 mod concurrency;
 mod durability;
@@ -24,6 +26,7 @@ mod journeys;
 mod killed;
 mod machines;
 mod mcp;
+mod older_journals;
 mod power_cuts;
 mod purge;
 mod quality;

@@ -12,8 +12,9 @@ use std::sync::atomic::AtomicI64;
 
 use ebbmark::clock::{Clock, DAY_MS, HOUR_MS, Timestamp};
 use ebbmark::engine::{
-    Engine, ForgetRequest, Hit, NewMemory, OpenRequest, Opened, Options, Outcome, PromoteRequest, RecallRequest,
-    RememberRequest, Remembered, RestoreRequest, ReviseRequest, Stats, TidyAnswer, TidyRequest,
+    Engine, ForgetRequest, Health, Hit, InspectRequest, NewMemory, OpenRequest, Opened, Options, Outcome,
+    PromoteRequest, RecallRequest, RememberRequest, Remembered, RestoreRequest, ReviseRequest, Stats, TidyAnswer,
+    TidyRequest, View,
 };
 use ebbmark::id::Randomness;
 use jiff::tz::TimeZone;
@@ -322,6 +323,20 @@ impl Store {
         self.home().join("short-term").join(format!("{replica}.jsonl"))
     }
 
+    /// Remembers `Shelf 0` to `Shelf count − 1` in one call, the journal's first lines; their ids.
+    pub(crate) fn fill(&self, count: usize) -> Vec<String> {
+        let memories: Vec<NewMemory> =
+            (0..count).map(|n| NewMemory { text: format!("Shelf {n}"), ..NewMemory::default() }).collect();
+        let answer = self.engine().remember(&RememberRequest::of(&memories)).unwrap();
+        answer.results.into_iter().map(|told| told.id.unwrap()).collect()
+    }
+
+    /// Replaces this machine's journal file.
+    pub(crate) fn write_journal(&self, bytes: impl AsRef<[u8]>) {
+        fs::create_dir_all(self.home().join("short-term")).unwrap();
+        fs::write(self.journal(), bytes).unwrap();
+    }
+
     /// All bytes of the journal folder, file by file.
     pub(crate) fn journals(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         files_below(&self.home().join("short-term"))
@@ -386,8 +401,22 @@ pub(crate) fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// Files below a folder that hold these bytes.
 pub(crate) fn files_with(folder: &Path, needle: &[u8]) -> Vec<PathBuf> {
-    let holds = |bytes: &[u8]| bytes.windows(needle.len()).any(|window| window == needle);
-    files_below(folder).into_iter().filter(|(_, bytes)| holds(bytes)).map(|(path, _)| path).collect()
+    files_below(folder).into_iter().filter(|(_, bytes)| holds(bytes, needle)).map(|(path, _)| path).collect()
+}
+
+/// The lines of a journal, each with its end.
+pub(crate) fn lines_of(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// Whether `needle` is somewhere in `bytes`.
+pub(crate) fn holds(bytes: &[u8], needle: &[u8]) -> bool {
+    bytes.windows(needle.len()).any(|window| window == needle)
+}
+
+/// Gives a line without its closing brace the checksum that the format promises.
+pub(crate) fn sealed(line: &str) -> String {
+    format!("{line},\"crc\":\"{:08x}\"}}\n", crc32c::crc32c(line.as_bytes()))
 }
 
 /// A generator of repeatable numbers (`SplitMix64`).
@@ -430,6 +459,8 @@ pub(crate) trait Calls {
     fn clean(&self) -> TidyAnswer;
     /// Counts.
     fn counts(&self) -> Stats;
+    /// Every degraded state.
+    fn health(&self) -> Health;
 }
 
 impl Calls for Engine {
@@ -495,7 +526,10 @@ impl Calls for Engine {
     }
 
     fn counts(&self) -> Stats {
-        let request = ebbmark::engine::InspectRequest::default();
-        self.inspect(&request).unwrap().stats.unwrap()
+        self.inspect(&InspectRequest::default()).unwrap().stats.unwrap()
+    }
+
+    fn health(&self) -> Health {
+        self.inspect(&InspectRequest { view: Some(View::Health), limit: None }).unwrap().health.unwrap()
     }
 }
