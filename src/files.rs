@@ -275,6 +275,22 @@ pub fn remove(path: &Path) -> Result<()> {
     sync_folder(parent(path))
 }
 
+/// Takes from everybody but the owner what a file or folder of ours lets them do. Returns its mode then.
+///
+/// # Errors
+/// [`Error::Io`], also where there are no modes.
+pub fn protect(path: &Path) -> Result<u32> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::symlink_metadata(path).map_err(Error::io("look at", path))?.permissions().mode() & 0o700;
+        system::set_mode(path, fs::Permissions::from_mode(mode)).map_err(Error::io("protect", path))?;
+        Ok(mode)
+    }
+    #[cfg(not(unix))]
+    Err(Error::io("protect", path)(ErrorKind::Unsupported.into()))
+}
+
 /// A path as a person writes it: a leading `~/` is their home folder, where that is known.
 pub fn with_home(path: &Path, user_home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), user_home) {

@@ -94,6 +94,10 @@ enum Command {
     Promote(memories::Promote),
     /// Look at health, counts, what is known, what has faded
     Inspect(upkeep::Inspect),
+    /// Look for everything that is not as it should be, and say what to do
+    #[command(after_help = "Exit codes: 0 nothing is wrong (there may be notes), 4 warnings, 5 errors; what --fix \
+                            mended does not count. 1 to 3 as with every command: the doctor could not look.")]
+    Doctor(upkeep::Doctor),
     /// Show counts
     Stats,
     /// List what has faded, and why
@@ -184,6 +188,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Restore(ids) => ids.restore(&door),
         Command::Promote(command) => command.run(&door),
         Command::Inspect(command) => command.run(&door),
+        Command::Doctor(command) => command.run(&door),
         Command::Stats => upkeep::stats(&door),
         Command::Faded(command) => command.run(&door),
         Command::Tidy(command) => command.tidy(&door),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Door;
-use crate::engine::{InspectRequest, TidyRequest, View, say};
+use crate::engine::{DoctorRequest, InspectRequest, Level, TidyRequest, View, say};
 use crate::error::Result;
 
 #[derive(Debug, Args)]
@@ -45,7 +45,7 @@ fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> 
     let request = InspectRequest { view: Some(view), limit };
     let answer = door.engine.inspect(&request)?;
     let has_errors =
-        answer.health.as_ref().is_some_and(|health| health.findings.iter().any(|found| found.level == "error"));
+        answer.health.as_ref().is_some_and(|health| health.findings.iter().any(|found| found.level == Level::Error));
     door.say(&answer, say::inspect)?;
     Ok(if has_errors { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
@@ -65,5 +65,28 @@ impl DryRun {
 
     pub(super) fn compact(self, door: &Door<'_>) -> Result<ExitCode> {
         door.say(&door.engine.compact(self.dry_run)?, say::compact)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Read everything again and compare: journals, notes, index, the last commit
+    #[arg(long)]
+    deep: bool,
+    /// Mend what can be mended without losing anything
+    #[arg(long)]
+    fix: bool,
+}
+
+impl Doctor {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        let request = DoctorRequest { deep: Some(self.deep), fix: Some(self.fix) };
+        let answer = door.engine.doctor(&request)?;
+        let printed = door.say(&answer, say::doctor)?;
+        Ok(match answer.worst() {
+            None | Some(Level::Note) => printed,
+            Some(Level::Warning) => ExitCode::from(4),
+            Some(Level::Error) => ExitCode::from(5),
+        })
     }
 }

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::doctor::Health;
 use super::remember::round;
-use super::{Engine, UpkeepTask, lenient};
+use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::config::Durability;
 use crate::error::{Error, Result};
@@ -42,29 +43,6 @@ pub struct InspectRequest {
     /// Entries of a list, 50 if absent.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
     pub limit: Option<u32>,
-}
-
-/// Something that is not as it should be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Finding {
-    /// `warning` or `error`.
-    pub level: String,
-    /// What.
-    pub what: String,
-    /// What to do.
-    pub next: String,
-}
-
-/// How the home and vault are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Health {
-    /// Whether nothing was found.
-    pub ok: bool,
-    /// What was found.
-    pub findings: Vec<Finding>,
-    /// What a serving process does by itself; absent elsewhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub upkeep: Vec<UpkeepTask>,
 }
 
 /// Counts.
@@ -192,7 +170,7 @@ impl Engine {
         let limit = request.limit.unwrap_or(50).clamp(1, 1000) as usize;
         let mut answer = InspectAnswer::default();
         match request.view.unwrap_or_default() {
-            View::Health => answer.health = Some(Health { upkeep: self.upkeep_tasks(now), ..self.health() }),
+            View::Health => answer.health = Some(self.health(now)?),
             View::Stats => answer.stats = Some(self.stats(now)),
             View::Overview => answer.overview = Some(self.overview(now, limit)),
             View::Faded => answer.faded = Some(self.faded(now, limit)),
@@ -305,71 +283,6 @@ impl Engine {
                 OverviewKind { kind: kind.into(), count: memories.len() as u64, strongest: strongest.collect() }
             })
             .collect()
-    }
-
-    fn health(&self) -> Health {
-        let mut findings: Vec<Finding> = Vec::new();
-        let mut find = |level: &str, what: String, next: &str| {
-            findings.push(Finding { level: level.into(), what, next: next.into() });
-        };
-        for bad in self.journal.bad_lines() {
-            let what = format!("{} line {} (byte {}): {}", bad.path.display(), bad.line, bad.offset, bad.why);
-            let next = if bad.is_newer {
-                "it is skipped and kept: update Ebbmark"
-            } else {
-                "it is skipped and kept; `ebbmark compact` moves it to the quarantine folder"
-            };
-            find("error", what, next);
-        }
-        for (path, bytes) in self.journal.torn_tails() {
-            let what = format!("{}: {bytes} bytes at its end are no whole line", path.display());
-            find(
-                "warning",
-                what,
-                "a crash left them, or a write is in progress; the next write begins a line of its own",
-            );
-        }
-        for trouble in self.journal.unreadable_files() {
-            find("error", trouble, "what that journal tells is missing until it can be read");
-        }
-        let ahead = self.journal.lines_from_the_future();
-        if ahead > 0 {
-            find(
-                "warning",
-                format!("{ahead} journal lines are dated more than a day ahead"),
-                "check the clocks of your machines",
-            );
-        }
-        if let Some(trouble) = self.index_trouble() {
-            find("warning", trouble, "delete the cache folder that `ebbmark where` shows");
-        }
-        if let Some(git) = self.git() {
-            let (own, gone) = self.notes_by_path();
-            let paths: Vec<String> = own.into_keys().chain(gone).collect();
-            let dirty = git.dirty(&paths).unwrap_or_default();
-            if !dirty.is_empty() {
-                let held = git.hold().map_or(String::new(), |why| format!(": {why}"));
-                let what = format!("not committed{held}: {}", dirty.join(", "));
-                find("warning", what, "`ebbmark tidy` commits them, or says what is in the way");
-            }
-        }
-        match self.vault_findings() {
-            Ok(found) => found.into_iter().for_each(|what| find("warning", what, "look at that note in the vault")),
-            Err(error) => find("error", error.to_string(), &error.hint()),
-        }
-        if let Err(error) = self.journal.check_writable() {
-            find("error", error.to_string(), &error.hint());
-        }
-        for warning in &self.warnings {
-            find("warning", warning.clone(), "correct or remove that key");
-        }
-        if self.vault.exists()
-            && self.config.git.mode == crate::config::GitMode::Auto
-            && let Err(no_git) = Git::open(self.vault.root())
-        {
-            find("warning", format!("the vault has no git: {no_git}"), &no_git.hint());
-        }
-        Health { ok: findings.is_empty(), findings, upkeep: Vec::new() }
     }
 
     /// Where everything is. Reads the journal, writes nothing.

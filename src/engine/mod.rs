@@ -6,6 +6,7 @@
 
 mod commit;
 mod compact;
+mod doctor;
 mod forget;
 mod history;
 mod inspect;
@@ -32,11 +33,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 use jiff::tz::TimeZone;
 
 pub use compact::CompactAnswer;
+pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
 pub use history::HistoryEntry;
-pub use inspect::{
-    FadedAnswer, FadedMemory, Finding, Health, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where,
-};
+pub use inspect::{FadedAnswer, FadedMemory, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where};
 pub use open::{OpenAnswer, OpenRequest, Opened, PromotionState, Relation};
 pub use promote::{Candidate, PromoteAnswer, PromoteRequest, Promoted, Skipped};
 pub use purge::Preview;
@@ -104,6 +104,7 @@ pub struct Engine {
     pending_uses: Mutex<Vec<PendingUse>>,
     seen_notes: Mutex<reconcile::SeenNotes>,
     upkeep: Mutex<upkeep::Upkeep>,
+    looked: Mutex<doctor::Looked>,
 }
 
 /// The index as far as this process uses it.
@@ -162,6 +163,7 @@ impl Engine {
             pending_uses: Mutex::default(),
             seen_notes: Mutex::default(),
             upkeep: Mutex::default(),
+            looked: Mutex::default(),
         })
     }
 

@@ -337,7 +337,7 @@ impl Engine {
         if queries.len() > MAX_QUERIES {
             return Err(Error::invalid("query", "more than 5 wordings", "ask for one need a call"));
         }
-        let mut notice = self.notice();
+        let mut notice = self.notice(now);
         let store = self.store();
         let explain = request.explain.unwrap_or(false);
         let (ranked, total) = if queries.is_empty() {
@@ -380,9 +380,10 @@ impl Engine {
             let (elsewhere, _) = self.search(&store, &queries, &everywhere, MAX_LIMIT as usize, now)?;
             let count = elsewhere.iter().filter(|ranked| ranked.factors.lexical >= FOUND_FROM).count();
             if count > 0 {
-                notice = Some(format!(
+                let elsewhere = format!(
                     "{count} fitting memories of projects that were not searched: name them in `scope`, or include `all_scopes`"
-                ));
+                );
+                notice = Some(notice.map_or(elsewhere.clone(), |notice| format!("{elsewhere}. {notice}")));
             }
         }
         let notice = notice.or_else(|| self.stale_hits(&store, &hits));
@@ -415,24 +416,6 @@ impl Engine {
             "{first}{more} changed or vanished since it was last read: its text may be older here; `ebbmark tidy` reads the vault back"
         ))
     }
-
-    /// Why answers may be less than usual.
-    pub(super) fn notice(&self) -> Option<String> {
-        let bad = self.journal.bad_lines().len();
-        if bad > 0 {
-            return Some(format!("{bad} lines of the journal cannot be read: `ebbmark inspect health` shows them"));
-        }
-        self.index_trouble()
-    }
-
-    /// Why the index is not used.
-    pub(super) fn index_trouble(&self) -> Option<String> {
-        let trouble = self.index.try_lock().ok()?.trouble.clone()?;
-        Some(format!(
-            "{trouble}; every memory is still searched, only slower. Deleting the home's cache folder rebuilds the index"
-        ))
-    }
-
     /// Without a query: everything that passes, strongest first.
     fn list(&self, store: &Store, filter: &Filter, limit: usize, now: Timestamp) -> (Vec<Ranked>, u64) {
         let mut ranked: Vec<Ranked> = store

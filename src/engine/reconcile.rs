@@ -144,7 +144,7 @@ impl Engine {
                     continue;
                 }
             };
-            if has_conflict_markers(&text) {
+            if conflict_marker(&text).is_some() {
                 reconciled
                     .problems
                     .push(format!("{}: git left a conflict in it; it is read once that is resolved", entry.path));
@@ -320,6 +320,7 @@ impl Engine {
 
     pub(super) fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
         let reconciled = self.reconcile(now)?;
+        self.look_around(now);
         let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
         let mut read = ReadBack {
             edited: paths.collect(),
@@ -367,48 +368,6 @@ impl Engine {
         named.sort();
         named
     }
-
-    /// What in the vault a person should look at: missing, doubled and unreadable notes, and what only looks like one.
-    ///
-    /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) where the vault cannot be listed.
-    pub(super) fn vault_findings(&self) -> Result<Vec<String>> {
-        if !self.vault.exists() {
-            return Ok(Vec::new());
-        }
-        let listing = self.vault.list()?;
-        let mut findings: Vec<String> =
-            listing.skipped.iter().map(|skipped| format!("{}: {}", skipped.path, skipped.reason)).collect();
-        let mut by_id: HashMap<MemoryId, Vec<&str>> = HashMap::new();
-        for entry in &listing.entries {
-            let Ok(text) = self.vault.read(&entry.path) else { continue };
-            let note = Note::parse(&text);
-            let problems = note.problems.iter().map(ToString::to_string).chain(odd_values(&note));
-            findings.extend(problems.map(|problem| format!("{}: {problem}", entry.path)));
-            if has_conflict_markers(&text) {
-                findings.push(format!("{}: git left a conflict in it", entry.path));
-            }
-            if let Some(id) = note.id() {
-                by_id.entry(id).or_default().push(&entry.path);
-            }
-        }
-        for (id, paths) in by_id.iter().filter(|(_, paths)| paths.len() > 1) {
-            findings.push(format!("memory {id} has several notes: {}", paths.join(", ")));
-        }
-        // Not before: nobody waits for the notes to be read.
-        let store = self.store();
-        for memory in store.state.memories() {
-            let note = memory.note.as_ref().filter(|note| !note.is_gone);
-            if let Some(note) = note.filter(|note| !listing.entries.iter().any(|entry| entry.path == note.path)) {
-                findings.push(format!(
-                    "{}: the note of memory {} is missing; its text is still remembered",
-                    note.path, memory.id
-                ));
-            }
-        }
-        findings.sort_unstable();
-        Ok(findings)
-    }
 }
 
 /// Values of our keys that make no sense: they are not taken over, and the note is not refreshed.
@@ -424,10 +383,19 @@ pub(super) fn odd_values(note: &Note) -> Vec<String> {
     odd.map(|(key, _)| format!("the value of `{key}` makes no sense here; it is not taken over")).collect()
 }
 
-/// Whether git wrote both sides of a conflict into the note.
-fn has_conflict_markers(text: &str) -> bool {
-    let begins = |marker: &str| text.lines().any(|line| line.starts_with(marker));
-    begins("<<<<<<< ") && begins(">>>>>>> ") && text.lines().any(|line| line == "=======")
+/// Line and byte where git wrote both sides of a conflict into the note.
+pub(super) fn conflict_marker(text: &str) -> Option<(u64, u64)> {
+    let mut begin = None;
+    let (mut byte, mut is_parted, mut has_ended) = (0, false, false);
+    for (line, number) in text.split_inclusive('\n').zip(1u64..) {
+        if line.starts_with("<<<<<<< ") {
+            begin = begin.or(Some((number, byte)));
+        }
+        is_parted |= line.trim_end_matches(['\n', '\r']) == "=======";
+        has_ended |= line.starts_with(">>>>>>> ");
+        byte += line.len() as u64;
+    }
+    begin.filter(|_| is_parted && has_ended)
 }
 
 /// The same names, whatever their order and case.

@@ -4,8 +4,9 @@ use jiff::tz::TimeZone;
 
 use super::remember::Outcome;
 use super::{
-    Candidate, CompactAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, OpenAnswer, OverviewKind, PromoteAnswer,
-    Promoted, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where,
+    Area, Candidate, CompactAnswer, DoctorAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level, OpenAnswer,
+    OverviewKind, PromoteAnswer, Promoted, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer,
+    Stats, TidyAnswer, Where,
 };
 use crate::clock::Timestamp;
 use crate::config::Durability;
@@ -345,7 +346,8 @@ pub fn inspect(answer: &InspectAnswer) -> String {
             text.push_str("Everything is well.\n");
         }
         for finding in &health.findings {
-            line!(text, "{}: {}; {}", finding.level, finding.what, finding.next);
+            let place = finding.place().map_or(String::new(), |place| format!(" ({place})"));
+            line!(text, "{}: {}{place}; {}", finding.level.as_str(), finding.what, finding.next);
         }
         for task in &health.upkeep {
             let last = task.last.map_or(String::new(), |at| format!(" (last {at})"));
@@ -401,6 +403,48 @@ fn overview_lines(text: &mut String, kind: &OverviewKind) {
     for memory in &kind.strongest {
         line!(text, "  {memory}");
     }
+}
+
+/// What the doctor found, by what it is about, and how it adds up.
+pub fn doctor(answer: &DoctorAnswer) -> String {
+    let mut text = String::new();
+    let mut areas: Vec<Area> = Vec::new();
+    for finding in &answer.findings {
+        if !areas.contains(&finding.area) {
+            areas.push(finding.area);
+        }
+    }
+    for area in areas {
+        line!(text, "{}", area.as_str());
+        for finding in answer.findings.iter().filter(|finding| finding.area == area) {
+            let level = if finding.fixed { "fixed" } else { finding.level.as_str() };
+            line!(text, "  {level}: {}", finding.what);
+            if let Some(place) = finding.place() {
+                line!(text, "    {place}");
+            }
+            line!(text, "    {}", finding.next);
+        }
+    }
+    let count = |level: Level| answer.findings.iter().filter(|found| found.level == level && !found.fixed).count();
+    let told = [
+        (count(Level::Error), "error", "errors"),
+        (count(Level::Warning), "warning", "warnings"),
+        (count(Level::Note), "note", "notes"),
+        (answer.findings.iter().filter(|found| found.fixed).count(), "fixed", "fixed"),
+    ];
+    let told: Vec<String> =
+        told.into_iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| plural(count, one, many)).collect();
+    let verdict = if answer.ok { "Nothing is wrong." } else { "Something is wrong." };
+    let told = if told.is_empty() { String::new() } else { format!(" {}.", told.join(", ")) };
+    line!(
+        text,
+        "{verdict}{told} {}, {} of them in the vault, {}{}.",
+        plural(answer.memories as usize, "memory", "memories"),
+        answer.promoted,
+        plural(answer.journal_lines as usize, "journal line", "journal lines"),
+        if answer.deep { ", everything read again" } else { "" }
+    );
+    text
 }
 
 /// Where everything is.

@@ -1,6 +1,6 @@
 //! What a process knows at one moment: the folded state, and where the words of each memory lie.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -265,6 +265,32 @@ impl Store {
         let gone =
             self.strays.iter().copied().filter(|id| !self.slots.contains_key(&MemoryId::from_bits(*id))).collect();
         (missing, gone)
+    }
+
+    /// Memories that are found under other words, or with another length, than in a store of the same state.
+    pub(super) fn differing_from(&self, fresh: &Store) -> Result<Vec<MemoryId>> {
+        let mut words = match &self.terms {
+            Some(terms) => terms.words()?,
+            None => BTreeSet::new(),
+        };
+        words.extend(self.tail.words().chain(fresh.tail.words()).map(str::to_owned));
+        let mut differing: BTreeSet<Slot> =
+            self.slots.values().copied().filter(|slot| self.lengths.get(*slot) != fresh.lengths.get(*slot)).collect();
+        let (mut own, mut right) = (Vec::new(), Vec::new());
+        for word in words {
+            own.clear();
+            right.clear();
+            if let Some(terms) = &self.terms {
+                terms.postings(&word, &mut own)?;
+            }
+            self.tail.postings(&word, &mut own);
+            fresh.tail.postings(&word, &mut right);
+            let pairs = |postings: &[Posting]| -> BTreeSet<(Slot, u32)> {
+                postings.iter().map(|posting| (posting.slot, posting.frequency)).collect()
+            };
+            differing.extend(pairs(&own).symmetric_difference(&pairs(&right)).map(|(slot, _)| *slot));
+        }
+        Ok(differing.into_iter().map(|slot| self.places[slot as usize].id).collect())
     }
 
     /// The document of a memory as it is now.

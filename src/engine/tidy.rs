@@ -77,8 +77,10 @@ impl Engine {
             answer.problems = read.problems;
             answer.problems.extend(self.finish_purges(now)?);
             for finding in self.vault_findings()? {
-                if !answer.problems.contains(&finding) {
-                    answer.problems.push(finding);
+                let note = finding.file.as_ref().and_then(|file| file.strip_prefix(self.vault.root()).ok());
+                let problem = note.map_or(finding.what.clone(), |note| format!("{}: {}", note.display(), finding.what));
+                if !answer.problems.contains(&problem) && !answer.problems.contains(&finding.what) {
+                    answer.problems.push(problem);
                 }
             }
         }
@@ -126,6 +128,8 @@ impl Engine {
         } else {
             let changes = self.refresh_notes(stale, now, answer)?;
             self.commit_leftovers(changes, now, answer)?;
+            self.look_around(now);
+            self.look_closely()?;
         }
         answer.faded = self.faded_count(now);
         Ok(())
@@ -211,7 +215,12 @@ impl Engine {
 
     /// Commits refreshed notes, and what a crash or a lock of git left uncommitted: notes as they were last read
     /// back, notes of forgotten memories that are gone, and our own layout of the vault.
-    fn commit_leftovers(&self, mut changes: Vec<Change>, now: Timestamp, answer: &mut TidyAnswer) -> Result<()> {
+    pub(super) fn commit_leftovers(
+        &self,
+        mut changes: Vec<Change>,
+        now: Timestamp,
+        answer: &mut TidyAnswer,
+    ) -> Result<()> {
         if self.vault.exists() {
             self.ensure_vault(now)?;
         }

@@ -120,6 +120,7 @@ impl Engine {
             let mut upkeep = self.upkeep();
             upkeep.since = Some(upkeep.since.map_or(now, |since| since.min(now)));
         }
+        self.look_again(now);
         if !self.config.server.upkeep {
             return (next, Ok(()));
         }

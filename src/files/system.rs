@@ -145,7 +145,11 @@ pub(super) fn remove_folder(path: &Path) -> io::Result<()> {
 }
 
 pub(super) fn set_mode_of(path: &Path, like: &fs::Metadata) -> io::Result<()> {
-    look(path, || fs::set_permissions(path, like.permissions()))
+    set_mode(path, like.permissions())
+}
+
+pub(super) fn set_mode(path: &Path, mode: fs::Permissions) -> io::Result<()> {
+    look(path, || fs::set_permissions(path, mode))
 }
 
 /// Whether the open file still is the one at its path.

@@ -12,6 +12,7 @@ mod commit;
 mod durable;
 mod filter;
 mod history;
+mod look;
 mod message;
 mod outcome;
 mod staging;
@@ -27,6 +28,7 @@ use git2::{
 
 pub use self::commit::{Author, Change, Kind};
 pub use self::history::Entry;
+pub use self::look::GitLock;
 pub use self::message::Message;
 pub use self::outcome::{Hold, Left, Outcome, Why};
 use crate::error::{Error, Result};
@@ -226,19 +228,6 @@ impl Git {
     }
 
     /// A new handle, found as [`Git::open`] found it: the git folder alone does not always tell the work tree.
-    /// What would keep a commit from being made now, as far as a look can tell.
-    pub fn hold(&self) -> Option<Hold> {
-        let repository = self.repository().ok()?;
-        let lock = repository.path().join("index.lock");
-        if lock.exists() {
-            return Some(Hold::Busy(lock));
-        }
-        match free_branch(&repository, None) {
-            Ok(Err(hold)) => Some(hold),
-            _ => None,
-        }
-    }
-
     fn repository(&self) -> Result<Repository> {
         let repository = find(&self.root).map_err(failed("open the repository"))?;
         if repository.path() == self.repository_dir {

@@ -11,7 +11,7 @@
 
 mod tail;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -508,6 +508,23 @@ impl Terms {
                 holders += words.get_term_info(&term)?.map_or(0, |info| info.doc_freq as usize);
             }
             Ok(holders)
+        })
+    }
+
+    /// All words, those of masked documents too.
+    ///
+    /// # Errors
+    /// [`Error::Index`] where the files make no sense.
+    pub fn words(&self) -> Result<BTreeSet<String>> {
+        guarded("list its words", || {
+            let mut all = BTreeSet::new();
+            for Segment { words, .. } in &self.segments {
+                let mut stream = words.terms().stream()?;
+                while stream.advance() {
+                    all.insert(String::from_utf8_lossy(stream.key()).into_owned());
+                }
+            }
+            Ok(all)
         })
     }
 

@@ -81,6 +81,11 @@ impl Tail {
         }));
     }
 
+    /// All words, in no order; some of removed memories may be among them.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.terms.keys().map(|word| &**word)
+    }
+
     /// Number of memories.
     pub fn len(&self) -> usize {
         self.rows.len()

@@ -224,6 +224,39 @@ pub(super) fn plan(
     Ok(Plan { bytes, tombstones, bad, gone, greatest_number, report })
 }
 
+/// Plans to take out what cannot be read, and nothing else: every other byte stays.
+pub(super) fn without_bad(path: &Path, file: &[u8]) -> Result<Plan> {
+    let (mut bytes, mut bad) = (Vec::with_capacity(file.len()), Vec::new());
+    let (mut lines_before, mut lines_after, mut greatest_number) = (0, 0, 0);
+    for (line, place) in file.split_inclusive(|byte| *byte == b'\n').zip(1u64..) {
+        let (mut good, faults, mut is_newer) = (Vec::new(), bad.len(), false);
+        codec::read(line, |_, part, read| match read {
+            Ok(read) => {
+                greatest_number = greatest_number.max(read.line.n.unwrap_or(0));
+                good.extend_from_slice(&whole(part));
+                lines_after += 1;
+            }
+            Err(codec::Fault::Newer) => is_newer = true,
+            Err(_) => bad.push(part.to_vec()),
+        });
+        if is_newer {
+            return Err(Error::Newer { path: path.to_owned(), line: place });
+        }
+        lines_before += 1;
+        bytes.extend_from_slice(if bad.len() == faults { line } else { &good });
+    }
+    let report = Compaction {
+        lines_before,
+        lines_after,
+        bytes_before: file.len(),
+        bytes_after: bytes.len(),
+        forgotten: 0,
+        quarantined: bad.len(),
+        purged: 0,
+    };
+    Ok(Plan { bytes, tombstones: BTreeMap::new(), bad, gone: Vec::new(), greatest_number, report })
+}
+
 /// Of a memory that goes, only what it was said to supersede stays: ids, no content.
 fn keep_edges(entries: &[Entry<'_>], indexes: &[usize], kept: &mut [Option<Vec<u8>>]) -> Result<()> {
     for &index in indexes {

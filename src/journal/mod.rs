@@ -3,6 +3,7 @@
 //! `docs/format.md` says what the lines mean. Reading takes no lock. Writing takes the home's lock, reads what
 //! others appended, and appends whole lines with one synced write.
 
+mod audit;
 mod codec;
 mod compact;
 mod copies;
@@ -16,6 +17,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
+pub use audit::{Audited, AuditedLine, Clash, Gap, clashes, gaps};
 pub use compact::Compaction;
 pub use tail::{BadLine, Change, Told};
 
@@ -100,19 +102,30 @@ impl Journal {
         now.millis().saturating_sub(self.tails().order()) <= DAY_MS
     }
 
-    /// Bytes behind the last complete line of each file that has any: what a crash left, or a write in progress.
-    pub fn torn_tails(&self) -> Vec<(PathBuf, u64)> {
+    /// Where the bytes behind the last complete line of each file that has any begin, and how many they are: what a
+    /// crash left, or a write in progress.
+    pub fn torn_tails(&self) -> Vec<(PathBuf, u64, u64)> {
         let files = self.files().into_iter();
         let torn = files.filter_map(|file| {
             let length = std::fs::metadata(&file.path).ok()?.len();
-            (length > file.bytes).then(|| (file.path, length - file.bytes))
+            (length > file.bytes).then(|| (file.path, file.bytes, length - file.bytes))
         });
         torn.collect()
     }
 
     /// Files that could not be read at the last reading, and why.
-    pub fn unreadable_files(&self) -> Vec<String> {
+    pub fn unreadable_files(&self) -> Vec<(PathBuf, String)> {
         self.tails().unreadable()
+    }
+
+    /// Greatest order read, also of lines from the future.
+    pub fn newest_order(&self) -> i64 {
+        self.tails().newest_order()
+    }
+
+    /// When the newest line of a replica was written, by its own clock.
+    pub fn newest_line_of(&self, replica: &str) -> Option<Timestamp> {
+        self.tails().newest_line_of(replica)
     }
 
     /// Lines whose time is more than a day ahead of the clock.
@@ -272,12 +285,29 @@ impl Journal {
         dry_run: bool,
         ended: impl Fn(MemoryId) -> Option<Ended>,
     ) -> Result<Compaction> {
+        self.replace_own(now, dry_run, |path, file| compact::plan(path, file, now, ended))
+    }
+
+    /// Moves what cannot be read of this machine's own file to quarantine. Every other byte stays.
+    ///
+    /// # Errors
+    /// As [`Journal::compact`].
+    pub fn set_aside(&self, now: Timestamp) -> Result<Compaction> {
+        self.replace_own(now, false, compact::without_bad)
+    }
+
+    fn replace_own(
+        &self,
+        now: Timestamp,
+        dry_run: bool,
+        plan: impl FnOnce(&Path, &[u8]) -> Result<compact::Plan>,
+    ) -> Result<Compaction> {
         let Some(replica) = self.replica()? else { return Ok(Compaction::default()) };
         let path = self.own_path(&replica);
         let Some(old) = OpenFile::open(&path)? else { return Ok(Compaction::default()) };
         let mut file = old.read_from(0)?;
         file.truncate(file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
-        let plan = compact::plan(&path, &file, now, ended)?;
+        let plan = plan(&path, &file)?;
         if dry_run || !plan.changes(&file) {
             return Ok(plan.report);
         }

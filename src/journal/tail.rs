@@ -29,6 +29,17 @@ pub struct BadLine {
     pub is_newer: bool,
 }
 
+impl BadLine {
+    pub(super) fn of(path: &Path, line: u64, offset: u64, fault: Fault) -> Self {
+        BadLine { path: path.to_owned(), line, offset, why: fault.as_str(), is_newer: fault == Fault::Newer }
+    }
+}
+
+/// Whose a file is that does not say so.
+pub(super) fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// A line as read, and whose it is.
 #[derive(Debug)]
 pub struct Told {
@@ -51,6 +62,8 @@ struct FileTail {
     mark: Vec<u8>,
     lines: u64,
     greatest_number: u64,
+    /// The latest time that a numbered line says it was written.
+    newest: Option<Timestamp>,
     bad: Vec<BadLine>,
 }
 
@@ -72,11 +85,13 @@ pub(super) struct Tails {
     files: BTreeMap<PathBuf, FileTail>,
     /// Greatest order read that is not from the future.
     order: i64,
+    /// Greatest order read.
+    newest_order: i64,
     has_read: bool,
     /// Lines read whose stamp is more than a day ahead.
     future_lines: u64,
     /// Files that could not be read at the last reading, and why.
-    unreadable: Vec<String>,
+    unreadable: Vec<(PathBuf, String)>,
 }
 
 impl Tails {
@@ -85,13 +100,14 @@ impl Tails {
             folder,
             files: BTreeMap::new(),
             order: i64::MIN,
+            newest_order: i64::MIN,
             has_read: false,
             future_lines: 0,
             unreadable: Vec::new(),
         }
     }
 
-    fn journals(&self) -> Result<Vec<PathBuf>> {
+    pub(super) fn journals(&self) -> Result<Vec<PathBuf>> {
         let entries = match files::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -156,6 +172,7 @@ impl Tails {
             let mut tail = self.files.remove(&path).unwrap_or_default();
             let read = tail.read(&path, |told| {
                 let order = told.line.order();
+                self.newest_order = self.newest_order.max(order);
                 if order <= now.millis() + DAY_MS {
                     self.order = self.order.max(order);
                 } else {
@@ -163,18 +180,18 @@ impl Tails {
                 }
                 fold(told);
             });
-            self.files.insert(path, tail);
             match read {
                 Ok(still) => is_same &= still,
-                Err(error) => self.unreadable.push(error.to_string()),
+                Err(error) => self.unreadable.push((path.clone(), error.to_string())),
             }
+            self.files.insert(path, tail);
         }
         self.has_read = true;
         Ok(is_same)
     }
 
     /// Files that could not be read at the last reading, and why.
-    pub(super) fn unreadable(&self) -> Vec<String> {
+    pub(super) fn unreadable(&self) -> Vec<(PathBuf, String)> {
         self.unreadable.clone()
     }
 
@@ -195,6 +212,16 @@ impl Tails {
     /// Greatest order read so far that is not more than a day ahead.
     pub(super) fn order(&self) -> i64 {
         self.order
+    }
+
+    /// Greatest order read so far.
+    pub(super) fn newest_order(&self) -> i64 {
+        self.newest_order
+    }
+
+    /// When the newest numbered line of that replica was written, by its own clock.
+    pub(super) fn newest_line_of(&self, replica: &str) -> Option<Timestamp> {
+        self.files.values().filter(|tail| tail.replica == replica).filter_map(|tail| tail.newest).max()
     }
 
     /// Greatest line number of that replica in any file.
@@ -251,6 +278,7 @@ impl FileTail {
             mark: self.mark.clone(),
             lines: lines_after.checked_add(self.lines.checked_sub(lines_before)?)?,
             greatest_number: self.greatest_number,
+            newest: self.newest,
             bad: Vec::new(),
         };
         if read_since == 0 {
@@ -279,7 +307,7 @@ impl FileTail {
         }
         file.seek(SeekFrom::Start(self.offset)).map_err(Error::io("read", path))?;
         if self.replica.is_empty() {
-            self.replica = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            self.replica = stem(path);
         }
         let mut pending = Vec::new();
         let mut chunk = vec![0; CHUNK];
@@ -318,17 +346,12 @@ impl FileTail {
                 }
                 if let Some(number) = line.n {
                     self.greatest_number = self.greatest_number.max(number);
+                    self.newest = self.newest.max(Some(line.at));
                 }
                 let number = line.n.unwrap_or(place);
                 fold(Told { number, replica: self.replica.clone(), crc, line });
             }
-            Err(fault) => self.bad.push(BadLine {
-                path: path.to_owned(),
-                line: place,
-                offset: offset + begin as u64,
-                why: fault.as_str(),
-                is_newer: fault == Fault::Newer,
-            }),
+            Err(fault) => self.bad.push(BadLine::of(path, place, offset + begin as u64, fault)),
         });
     }
 }

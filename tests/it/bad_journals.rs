@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use ebbmark::engine::{
-    Engine, Health, NewMemory, OpenRequest, Opened, ReinforceRequest, RememberRequest, ReviseRequest, TidyRequest,
+    Engine, Health, Level, NewMemory, OpenRequest, Opened, ReinforceRequest, RememberRequest, ReviseRequest,
+    TidyRequest,
 };
 
 use crate::support::{Calls, Dice, Store, files_below, holds, lines_of, sealed};
@@ -71,7 +72,8 @@ fn go_on(store: &Store, ids: &[String], what: &str) {
     assert_eq!(facts(&after), facts(&before), "{what}, compacted");
     assert_eq!(store.engine().whole(&later).memory.text, "A later thought", "{what}, compacted");
     let own = store.journal().file_name().unwrap().to_string_lossy().into_owned();
-    let has_own_damage = damaged.findings.iter().any(|finding| finding.level == "error" && finding.what.contains(&own));
+    let has_own_damage =
+        damaged.findings.iter().any(|finding| finding.level == Level::Error && finding.what.contains(&own));
     assert_eq!(has_own_damage, store.home().join("quarantine").exists(), "{what}: {damaged:?}");
 }
 

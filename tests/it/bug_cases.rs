@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use ebbmark::engine::{
-    Engine, ForgetRequest, NewMemory, Outcome, RecallRequest, ReinforceRequest, RememberRequest, RestoreRequest,
+    Engine, ForgetRequest, Level, NewMemory, Outcome, RecallRequest, ReinforceRequest, RememberRequest, RestoreRequest,
     ReviseRequest,
 };
 use ebbmark::error::Error;
@@ -437,7 +437,11 @@ fn on_full_disk(store: &Store, free: usize, what: &str, arguments: &[&str]) -> b
         all_before.iter().find(|(path, bytes)| !bytes.is_empty() && after.get(*path).is_some_and(Vec::is_empty));
     assert!(emptied.is_none(), "{place}: {} is empty now", emptied.unwrap().0.display());
     let engine = store.engine();
-    assert!(engine.health().findings.iter().all(|finding| finding.level != "error"), "{place}: {:?}", engine.health());
+    assert!(
+        engine.health().findings.iter().all(|finding| finding.level != Level::Error),
+        "{place}: {:?}",
+        engine.health()
+    );
     match (what, run.code) {
         ("remember", 3) => assert_eq!(own_files(store), before, "{place}: something was stored"),
         ("remember", _) => assert_eq!(engine.counts().active, active + 1, "{place}"),
@@ -451,7 +455,11 @@ fn on_full_disk(store: &Store, free: usize, what: &str, arguments: &[&str]) -> b
     store.ok(&["remember", &format!("Second, after {what} with {free} bytes free")]);
     let engine = store.engine();
     assert_eq!(engine.counts().active, active + 1, "{place}, then one more");
-    assert!(engine.health().findings.iter().all(|finding| finding.level != "error"), "{place}: {:?}", engine.health());
+    assert!(
+        engine.health().findings.iter().all(|finding| finding.level != Level::Error),
+        "{place}: {:?}",
+        engine.health()
+    );
     for bytes in store.journals().values() {
         for line in lines_of(bytes) {
             assert!(serde_json::from_slice::<serde_json::Value>(line).is_ok(), "{place}: {}", line.escape_ascii());

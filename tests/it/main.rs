@@ -19,6 +19,7 @@ mod bad_journals;
 mod bug_cases;
 mod cli;
 mod concurrency;
+mod doctor;
 mod durability;
 mod failing_calls;
 mod formats;
