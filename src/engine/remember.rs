@@ -372,6 +372,7 @@ impl Engine {
         let Some(memory) = store.state.get(id) else {
             return (Line::about(Op::Use, id), result(prepared, Outcome::Reinforced, id, why));
         };
+        let memory = &revised_by(memory.clone(), lines);
         let mut superseded = Vec::new();
         for older in &prepared.supersedes {
             superseded.extend(Self::resolve_existing(&store.state, older).ok().map(|older| older.id));
@@ -445,6 +446,23 @@ enum Known {
     Before(MemoryId, String),
     /// It is new; what it resembles.
     New(Vec<Similar>),
+}
+
+/// The memory as earlier lines of the same call leave it.
+fn revised_by(mut memory: Memory, lines: &[Line]) -> Memory {
+    for line in lines.iter().filter(|line| line.id == Some(memory.id) && line.op == Op::Revise).cloned() {
+        memory.text = line.text.unwrap_or(memory.text);
+        memory.title = line.title.or(memory.title);
+        memory.kind = line.kind.unwrap_or(memory.kind);
+        memory.level = line.level.unwrap_or(memory.level);
+        memory.tags = line.tags.unwrap_or(memory.tags);
+        memory.entities = line.entities.unwrap_or(memory.entities);
+        memory.keywords = line.keywords.unwrap_or(memory.keywords);
+        memory.valid_until = line.valid_until.or(memory.valid_until);
+        memory.strength = line.strength.or(memory.strength);
+        memory.is_pinned = line.pinned.unwrap_or(memory.is_pinned);
+    }
+    memory
 }
 
 /// What a repeated telling says beyond what is known: longer wording, further words, and what the caller set.

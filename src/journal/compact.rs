@@ -116,7 +116,7 @@ pub(super) fn packed(tombstones: BTreeMap<MemoryId, Tombstone>, mut number: u64,
         let hashes = part.iter().filter_map(|(id, (_, hash))| Some((*id, hash.clone()?))).collect();
         let line = Line { n: Some(number), at: now, ids, hashes, ..Line::new(Op::Forgotten) };
         bytes.extend_from_slice(&codec::render(&line)?);
-        number += 1;
+        number = number.saturating_add(1);
     }
     Ok(bytes)
 }
@@ -483,7 +483,7 @@ fn united_uses(entries: &[Entry<'_>], uses: &[usize], last: usize) -> Line {
     united.sources.dedup();
     let older = united.hours.len().saturating_sub(KEPT_HOURS);
     united.hours.drain(..older);
-    united.older += older as u32;
+    united.older = united.older.saturating_add(older as u32);
     united
 }
 

@@ -337,12 +337,12 @@ impl Journal {
             let current = files::read(&path)?;
             current.strip_prefix(file.as_slice()).ok_or_else(changed)?.to_vec()
         };
-        let mut next_number = self.tails().greatest_number(&replica).max(plan.greatest_number) + 1;
+        let mut next_number = self.tails().greatest_number(&replica).max(plan.greatest_number).saturating_add(1);
         let mut is_touched = false;
         for bytes in appended.split_inclusive(|byte| *byte == b'\n') {
             codec::read(bytes, |_, _, read| {
                 if let Ok(read) = read {
-                    next_number = next_number.max(read.line.n.unwrap_or(0) + 1);
+                    next_number = next_number.max(read.line.n.unwrap_or(0).saturating_add(1));
                     is_touched |= read.line.id.is_some_and(|id| plan.gone.binary_search(&id).is_ok());
                 }
             });
@@ -400,7 +400,8 @@ impl Stamper {
     /// The order is the wall clock, but after everything read, and after everything known of the line's memory,
     /// even what a fast clock dated into the future. Such a date does not advance the order of other memories.
     fn stamp(&mut self, line: &mut Line, now: Timestamp, newest_order: Option<i64>) {
-        self.number += 1;
+        // A hand-made number beyond all counting leaves no later one.
+        self.number = self.number.saturating_add(1);
         line.n = Some(self.number);
         line.at = now;
         let newest = line.id.and_then(|id| self.in_batch.get(&id).copied()).max(newest_order).unwrap_or(i64::MIN);
@@ -466,7 +467,7 @@ impl Guard<'_> {
 
     /// The number that the next line will have. Only right after a refresh under this guard.
     pub fn next_number(&self) -> u64 {
-        self.journal.tails().greatest_number(&self.replica) + 1
+        self.journal.tails().greatest_number(&self.replica).saturating_add(1)
     }
 
     /// Makes sure that this machine's own file was read to its end: else what is decided would rest on less than what

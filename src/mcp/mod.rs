@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use server::Server;
+pub use tools::call;
 
 /// How long calls in flight may still run once standard input is closed.
 const LAST_CALLS: Duration = Duration::from_millis(1200);

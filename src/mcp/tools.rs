@@ -12,6 +12,17 @@ use super::{frame, schema};
 use crate::engine::{Engine, say};
 use crate::error::{Error, Result};
 
+/// Carries out one call of a tool as [`serve`](super::serve) does, for programs that have a wire of their own. Answers
+/// with the protocol's result object: what went wrong with the call stands in it, with a hint.
+///
+/// # Errors
+/// [`Error::NotFound`] where there is no such tool.
+pub fn call(engine: &Arc<Engine>, name: &str, arguments: Map<String, Value>) -> Result<Value> {
+    let tool = find(name).ok_or_else(|| Error::NotFound { what: format!("tool `{name}`") })?;
+    let result = Call { tool, arguments, client: None, is_read_only: false }.carry_out(|| Ok(Arc::clone(engine)));
+    serde_json::to_value(result).map_err(|error| Error::Internal(error.to_string()))
+}
+
 /// Named arguments of a call, or a schema.
 pub(super) type Object = Map<String, Value>;
 

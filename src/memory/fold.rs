@@ -103,6 +103,7 @@ impl State {
         let id = line.id?;
         let short_replica = replica_number(replica);
         if let (Some(key), Some(hash)) = (line.op_key.take(), line.op_hash.take()) {
+            let clock = Clock { class: 1, ..clock };
             self.note_op(key, &hash, line.op_item.unwrap_or(0), (id, line.again), at, clock);
         }
         for older in std::mem::take(&mut line.supersedes) {
@@ -387,13 +388,13 @@ impl State {
         self.records.get(&id).map(|record| record.newest)
     }
 
-    /// This replica's own count of mentions so far.
+    /// This replica's own count of mentions so far, less than the greatest that there is.
     pub fn mentions_of(&self, id: MemoryId, replica: &str) -> u32 {
         let short = replica_number(replica);
         self.records
             .get(&id)
             .and_then(|record| record.memory.uses.mentions.iter().find(|(known, _)| *known == short))
-            .map_or(0, |(_, count)| *count)
+            .map_or(0, |(_, count)| (*count).min(u32::MAX - 1))
     }
 
     /// What the call with this key did.

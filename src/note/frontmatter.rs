@@ -18,6 +18,10 @@ pub const MAX_BYTES: usize = 64 * 1024;
 /// Deepest nesting that is read.
 pub const MAX_DEPTH: usize = 8;
 
+/// Most brackets that may be open at one place, those in texts included: the longest title fits. For tens of thousands
+/// the parser takes seconds before it refuses them.
+const MAX_OPEN_BRACKETS: usize = 1024;
+
 /// What stands between the parts of a line.
 const BLANKS: [char; 2] = [' ', '\t'];
 /// How many lines that look like the key are tried by an edit; more than one needs a quoted text with such a line.
@@ -87,8 +91,7 @@ pub(super) fn read(block: &str) -> (Pairs, Vec<Problem>) {
     if block.len() > MAX_BYTES {
         return (Vec::new(), vec![Problem::TooLong]);
     }
-    // The parser takes seconds for tens of thousands of open brackets before it refuses them.
-    if open_brackets(block) > 8 * MAX_DEPTH {
+    if open_brackets(block) > MAX_OPEN_BRACKETS {
         return (Vec::new(), vec![Problem::TooDeep]);
     }
     if is_blank(block) {

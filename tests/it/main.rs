@@ -23,6 +23,7 @@ mod doctor;
 mod durability;
 mod failing_calls;
 mod formats;
+mod fuzzed;
 mod journeys;
 mod killed;
 mod machines;
