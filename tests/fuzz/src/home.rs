@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ebbmark::clock::{Clock, Timestamp};
+use ebbmark::config::Durability;
 use ebbmark::engine::{Engine, InspectRequest, OpenRequest, Opened, Options, View};
 use ebbmark::id::Randomness;
 use ebbmark::journal::{BadLine, Identity, Journal, Told};
@@ -70,7 +71,7 @@ impl Home {
     pub(crate) fn journals(&self) -> Journal {
         let identity =
             Identity { machine: "machine-a".into(), replica: Some(REPLICA.into()), randomness: Randomness::Seeded(7) };
-        Journal::new(&self.path(), identity)
+        Journal::new(&self.path(), identity, Durability::Always)
     }
 
     /// All lines that can be read, and those that cannot.

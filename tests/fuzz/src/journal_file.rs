@@ -207,7 +207,7 @@ fn good_journal() -> &'static [u8] {
         let title = Some("Billing port".into());
         engine.revise(&ReviseRequest { id: ids[1].clone(), title, ..ReviseRequest::default() }).unwrap();
         engine.reinforce(&ReinforceRequest { ids: ids[1..3].to_vec(), ..ReinforceRequest::default() }).unwrap();
-        engine.forget(&ForgetRequest { ids: ids[2..4].to_vec() }).unwrap();
+        engine.forget(&ForgetRequest { ids: ids[2..4].to_vec(), ..ForgetRequest::default() }).unwrap();
         home.now = home.now.plus_millis(3_600_000);
         let engine = home.engine();
         engine.restore(&RestoreRequest { ids: ids[2..3].to_vec() }).unwrap();

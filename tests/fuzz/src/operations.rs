@@ -191,7 +191,8 @@ impl Run {
     fn forget(&mut self, who: usize, choices: &mut Choices<'_>) {
         let ids = self.ids(choices);
         if !ids.is_empty() {
-            let answer = self.engines[who].forget(&ForgetRequest { ids: ids.clone() }).unwrap();
+            let answer =
+                self.engines[who].forget(&ForgetRequest { ids: ids.clone(), ..ForgetRequest::default() }).unwrap();
             assert_eq!(answer.notice, None);
             self.model.forget(&ids, self.home.now, &answer);
         }
