@@ -4,6 +4,7 @@
 //! ```text
 //! kills     [--rounds 5000] [--seed 1]                          processes are killed, what they acknowledged is there
 //! processes [--processes 32] [--operations 2000] [--seed 1]     many processes on one home, every reply is checked
+//! states    [--states 200000] [--seed 100]                      what a power cut may leave, at every call of sessions
 //! ```
 //!
 //! The random histories of several machines, three times as many as it says:
@@ -22,6 +23,8 @@
     reason = "a program that plays the person and the disk, and prints what it finds"
 )]
 
+#[path = "../../tests/it/crash_states.rs"]
+mod crash_states;
 #[path = "../../tests/it/crowd.rs"]
 mod crowd;
 #[path = "../../tests/it/kills.rs"]
@@ -99,10 +102,11 @@ fn main() -> ExitCode {
             match *command {
                 "kills" => kill(&arguments),
                 "processes" => crowd(&arguments),
-                other => Err(format!("`{other}` is not known; known are kills, processes")),
+                "states" => states(&arguments),
+                other => Err(format!("`{other}` is not known; known are kills, processes, states")),
             }
         }
-        [] => Err("say what to do: kills or processes".to_owned()),
+        [] => Err("say what to do: kills, processes or states".to_owned()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -111,6 +115,22 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn states(arguments: &Arguments) -> Result<(), String> {
+    arguments.check(&["--states", "--seed"])?;
+    let (wanted, mut seed) = (arguments.number("--states", 200_000)?, arguments.number("--seed", 100)? as u64);
+    let (began, mut states, mut sessions) = (Instant::now(), 0, 0);
+    while states < wanted {
+        let report = crash_states::run(seed..seed + 8, 12, crash_states::nothing);
+        if let Some(fault) = report.faults.first() {
+            return Err(format!("{fault} (repeat with: states --seed {seed})"));
+        }
+        (states, sessions, seed) = (states + report.states, sessions + 8, seed + 8);
+        println!("{states} states of {sessions} sessions, {} s", began.elapsed().as_secs());
+    }
+    println!("{states} states, each opened with all that was acknowledged");
+    Ok(())
 }
 
 fn kill(arguments: &Arguments) -> Result<(), String> {

@@ -194,7 +194,11 @@ impl Record {
     pub(super) fn has_content(&self) -> bool {
         let Memory { uses, trash, sources, .. } = &self.memory;
         let is_used = *uses != Uses::default() || !sources.is_empty();
-        self.clocks.base_fields != 0 || self.created_clock.is_some() || is_used || trash.is_some()
+        self.clocks.base_fields != 0
+            || !self.clocks.own.is_empty()
+            || self.created_clock.is_some()
+            || is_used
+            || trash.is_some()
     }
 
     /// Drops all content: what it says and where it comes from, how it was used, its note's place.

@@ -7,6 +7,7 @@
     reason = "tests stand outside the house: they play the person, the disk and the other machine"
 )]
 
+mod crash_states;
 mod crowd;
 mod kills;
 mod soundness;
