@@ -288,8 +288,12 @@ impl Engine {
                     .is_some_and(|(at, _)| (0..=DAY_MS).contains(&(now.millis() - at.millis())));
                 is_recent && memory.note.as_ref().is_some_and(|note| note.path == found.path && note.hash == found.hash)
             };
-            let was_moved = self.vault.find_in_trash(id).is_ok_and(|trashed| trashed.is_some());
-            if !is_ours || was_moved {
+            let says_the_same =
+                |path: &str| self.vault.read(path).is_ok_and(|text| content_hash(text.as_bytes()) == found.hash);
+            let trashed = self.vault.find_in_trash(id).ok().flatten();
+            // In between a note that is moved has both names.
+            let is_half_moved = trashed.as_deref().is_some_and(says_the_same);
+            if !is_ours || trashed.is_some() && !is_half_moved {
                 reconciled.problems.push(format!(
                     "{}: its memory {id} was forgotten; `ebbmark restore {id}` brings it back",
                     found.path
@@ -298,6 +302,9 @@ impl Engine {
             }
             let moved = self.journal.lock().and_then(|_guard| {
                 self.refresh_at(now)?;
+                if is_half_moved && self.store().state.forgotten(id).is_some() && says_the_same(&found.path) {
+                    return self.vault.remove(&found.path).map(|()| true);
+                }
                 self.trash_note(id, &found.path)
             });
             match moved {

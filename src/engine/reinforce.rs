@@ -243,7 +243,14 @@ impl Engine {
         let now = self.clock.now();
         let Some(mut guard) = self.journal.try_lock()? else { return Ok(()) };
         self.refresh_at(now)?;
-        guard.ensure_read()?;
+        match guard.ensure_read() {
+            // This process only reads from now on, and every write says so.
+            Err(Error::Newer { .. }) => {
+                drop(self.take_pending_uses());
+                return Ok(());
+            }
+            read => read?,
+        }
         let uses = self.take_pending_uses();
         let lines = self.use_lines(&uses, guard.replica(), &[]);
         if lines.is_empty() {

@@ -62,12 +62,12 @@ impl Appender {
         if is_durable {
             written = written.and_then(|()| system::sync(file, path));
         }
-        written.map_err(|error| {
-            self.cut_incomplete_line(before);
-            Error::io("append to", path)(error)
-        })?;
-        self.has_failed = false;
-        Ok(())
+        let is_written = written.is_ok();
+        // Where all of it is gone again, nothing is left that a line could be glued to.
+        let is_as_before = !is_written && self.cut_incomplete_line(before);
+        self.has_failed = !is_written && !is_as_before;
+        let OpenFile { path, .. } = &self.open;
+        written.map_err(Error::io("append to", path))
     }
 
     /// Makes what was appended durable.
@@ -79,15 +79,14 @@ impl Appender {
         system::sync(file, path).map_err(Error::io("sync", path))
     }
 
-    /// After a failed write: cuts what follows the last newline, never below the former length.
-    fn cut_incomplete_line(&self, before: u64) {
+    /// After a failed write: cuts what follows the last newline, never below the former length. Whether the file is as
+    /// it was before.
+    fn cut_incomplete_line(&self, before: u64) -> bool {
         let OpenFile { file, path } = &self.open;
-        if let Ok(added) = self.open.read_from(before) {
-            let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
-            if (added.len() as u64) > whole {
-                drop(system::cut(file, path, before + whole));
-            }
-        }
+        let Ok(added) = self.open.read_from(before) else { return false };
+        let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
+        let is_cut = added.len() as u64 == whole || system::cut(file, path, before + whole).is_ok();
+        is_cut && whole == 0
     }
 }
 

@@ -307,8 +307,13 @@ impl Journal {
         let Some(old) = OpenFile::open(&path)? else { return Ok(Compaction::default()) };
         let mut file = old.read_from(0)?;
         file.truncate(file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
-        let plan = plan(&path, &file)?;
-        if dry_run || !plan.changes(&file) {
+        let mut plan = plan(&path, &file)?;
+        if !plan.changes(&file) {
+            return Ok(plan.report);
+        }
+        let marked = plan.marked(&file)?;
+        plan.report.bytes_after += marked.len() - plan.bytes.len();
+        if dry_run {
             return Ok(plan.report);
         }
         // One at a time: what one prepares would look like a leftover to another.
@@ -318,7 +323,6 @@ impl Journal {
         };
         files::remove_leftovers(&self.home.join("short-term"));
         self.quarantine(&path, &plan.bad)?;
-        let marked = plan.marked(&file)?;
         let new = match Replacement::begin(&path, &marked) {
             Err(error) if error.is_disk_full() && files::give_up_reserve(&self.reserve()) => {
                 Replacement::begin(&path, &marked)?

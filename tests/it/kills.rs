@@ -370,7 +370,15 @@ impl Kills {
             let parts = note.strip_prefix("---\nid: ").and_then(|rest| rest.split_once("\n---\n"));
             let (front, body) = parts.ok_or_else(|| format!("{name} is not a whole note:\n{note}"))?;
             let id = front.lines().next().unwrap_or_default();
-            let memory = engine.find(id).ok_or_else(|| format!("{name} is the note of no memory: {id}"))?.memory;
+            let memory = engine
+                .find(id)
+                .ok_or_else(|| {
+                    let journals: Vec<Vec<u8>> = self.store.journals().into_values().collect();
+                    let text = String::from_utf8_lossy(&journals.concat()).into_owned();
+                    let lines: Vec<&str> = text.lines().filter(|line| line.contains(id)).collect();
+                    format!("{name} is the note of no memory: {id}\n{note}\n{}\n{:?}", lines.join("\n"), engine.clean())
+                })?
+                .memory;
             if memory.note != Some(format!("Memories/{name}.md")) || body.trim() != memory.text {
                 return Err(format!("{name} says `{}`, its memory: {memory:?}", body.trim()));
             }
