@@ -81,11 +81,12 @@ impl Plan {
     }
 
     /// The lines that stay of `file`, the first one saying what they were made of. A file whose first line is not the
-    /// journal's own does not say it.
+    /// journal's own does not say it, nor one of which something is set aside: whoever read that before it was damaged
+    /// must read anew.
     pub(super) fn marked(&self, file: &[u8]) -> Result<Vec<u8>> {
         let first = self.bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
         let is_journal = codec::parse(first.trim_ascii()).is_ok_and(|read| read.line.op == Op::Journal);
-        if !is_journal {
+        if !is_journal || !self.bad.is_empty() {
             return Ok(self.bytes.clone());
         }
         let rest = &self.bytes[first.len()..];

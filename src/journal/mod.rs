@@ -312,7 +312,7 @@ impl Journal {
             return Ok(plan.report);
         }
         let marked = plan.marked(&file)?;
-        plan.report.bytes_after += marked.len() - plan.bytes.len();
+        plan.report.bytes_after = plan.report.bytes_after + marked.len() - plan.bytes.len();
         if dry_run {
             return Ok(plan.report);
         }

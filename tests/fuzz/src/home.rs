@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ebbmark::clock::{Clock, Timestamp};
 use ebbmark::config::Durability;
-use ebbmark::engine::{Engine, Finding, InspectRequest, OpenRequest, Opened, Options, View};
+use ebbmark::engine::{Engine, Finding, InspectRequest, Level, OpenRequest, Opened, Options, View};
 use ebbmark::id::Randomness;
 use ebbmark::journal::{BadLine, Identity, Journal, Told};
 use jiff::tz::TimeZone;
@@ -97,7 +97,8 @@ pub(crate) fn findings(engine: &Engine) -> Vec<String> {
     let request = InspectRequest { view: Some(View::Health), limit: None };
     let health = engine.inspect(&request).unwrap().health.unwrap();
     // What the targets lay out is not private.
-    let found = health.findings.into_iter().filter(|finding| !finding.what.starts_with("its mode "));
+    let found = health.findings.into_iter();
+    let found = found.filter(|finding| finding.level != Level::Note && !finding.what.starts_with("its mode "));
     let place = |finding: &Finding| {
         let line = finding.line.map_or(String::new(), |line| format!(" line {line}"));
         finding.byte.map_or(String::new(), |byte| format!("{line} (byte {byte}): "))
