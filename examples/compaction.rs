@@ -95,7 +95,7 @@ fn main() -> Outcome<()> {
     std::thread::scope(|scope| {
         let (is_over, own, other) = (&is_over, &own, &other);
         let end = || is_over.load(Ordering::Relaxed);
-        let same = scope.spawn(move || longest(own, "same", end));
+        let own_calls = scope.spawn(move || longest(own, "same", end));
         let foreign = scope.spawn(move || longest(other, "other", end));
         std::thread::sleep(Duration::from_millis(300));
         let began = Instant::now();
@@ -112,7 +112,7 @@ fn main() -> Outcome<()> {
             done.bytes_before / 1000,
             done.bytes_after / 1000
         );
-        for (who, thread) in [("same process", same), ("other process", foreign)] {
+        for (who, thread) in [("same process", own_calls), ("other process", foreign)] {
             let (recall, save, count) = thread.join().map_err(|_| "a thread panicked")??;
             println!("  {who}: longest recall {recall:.1} ms, longest remember {save:.1} ms ({count} each)");
         }

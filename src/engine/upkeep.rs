@@ -307,7 +307,7 @@ impl Engine {
         let is_purged = |id: &u64| self.store().state.is_purged(MemoryId::from_bits(*id));
         if gone.iter().any(is_purged) {
             // Its words would stay in the files until they are merged. What fails is tried again by the next purge.
-            return self.rebuild_index().map(|_| Some(count));
+            return self.rebuild_index().map(|()| Some(count));
         }
         let mut state = self.index();
         let opened = match state.index.take() {

@@ -90,7 +90,7 @@ impl Plan {
             return Ok(self.bytes.clone());
         }
         let rest = &self.bytes[first.len()..];
-        let count = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        let count = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
         let mark = &file[file.len().saturating_sub(codec::MARK)..];
         let compacted = Compacted {
             bytes_before: file.len() as u64,
@@ -100,7 +100,7 @@ impl Plan {
             mark: format!("{:08x}", crc32c::crc32c(mark)),
         };
         let mut marked = rewritten(first.trim_ascii(), |line| {
-            line.insert("compacted".into(), serde_json::to_value(&compacted).map_err(broken)?);
+            line.insert("compacted".into(), serde_json::to_value(&compacted).map_err(|error| broken(&error))?);
             Ok(())
         })?;
         marked.extend_from_slice(rest);
@@ -507,16 +507,16 @@ fn without(entry: &Entry<'_>, lost: &[&str]) -> Result<Vec<u8>> {
     })
 }
 
-fn broken(error: serde_json::Error) -> Error {
+fn broken(error: &serde_json::Error) -> Error {
     Error::Internal(format!("journal line: {error}"))
 }
 
 /// A line with some fields changed; those that this version does not know stay.
 fn rewritten(bytes: &[u8], change: impl FnOnce(&mut Map<String, Value>) -> Result<()>) -> Result<Vec<u8>> {
-    let mut map: Map<String, Value> = serde_json::from_slice(bytes).map_err(broken)?;
+    let mut map: Map<String, Value> = serde_json::from_slice(bytes).map_err(|error| broken(&error))?;
     let is_sealed = map.shift_remove("crc").is_some();
     change(&mut map)?;
-    let json = redact_json(&serde_json::to_string(&map).map_err(broken)?).0;
+    let json = redact_json(&serde_json::to_string(&map).map_err(|error| broken(&error))?).0;
     Ok(if is_sealed { codec::seal(json) } else { whole(json.as_str().as_bytes()) })
 }
 

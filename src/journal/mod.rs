@@ -551,7 +551,7 @@ impl Guard<'_> {
                 *has_reserve = true;
                 appender.append(&bytes, is_durable)?;
             }
-            appended => appended?,
+            done => done?,
         }
         *unsynced_since = (!is_durable).then_some(since);
         if !*has_reserve {

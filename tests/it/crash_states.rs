@@ -232,7 +232,9 @@ impl Disk {
             Call::SyncFolder(folder) => {
                 let (now, later): (Vec<Naming>, Vec<Naming>) =
                     std::mem::take(&mut self.pending).into_iter().partition(|naming| naming.folder() == folder);
-                now.iter().for_each(|naming| naming.apply(&mut self.durable_names));
+                for naming in now {
+                    naming.apply(&mut self.durable_names);
+                }
                 self.pending = later;
             }
             Call::Rename(from, to) => self.name(Naming::Move(from.clone(), to.clone())),
@@ -471,14 +473,14 @@ fn look_at_session(seed: u64, operations: usize, sabotage: fn(&mut Call), report
     tape.calls.iter_mut().for_each(sabotage);
     let (mut bench, mut dice) = (Bench::new(), Dice(seed));
     let mut disk = Disk::new(&tape.before);
-    let mut seen: HashSet<u64> = HashSet::new();
+    let mut known: HashSet<u64> = HashSet::new();
     for moment in 0..=tape.calls.len() {
         // Until the next call is done, all up to here may be half there.
         let expected = expected(&tape.deeds, moment);
         let mut each = |image: Image| {
             let mut hasher = DefaultHasher::new();
             (&image, format!("{expected:?}")).hash(&mut hasher);
-            if !seen.insert(hasher.finish()) {
+            if !known.insert(hasher.finish()) {
                 return;
             }
             report.states += 1;

@@ -169,7 +169,7 @@ fn fail_all(faults: &[Fault]) -> usize {
             }
         }
     }
-    assert!(wrong.is_empty(), "{:#?}", wrong);
+    assert!(wrong.is_empty(), "{wrong:#?}");
     count
 }
 
@@ -203,7 +203,7 @@ fn a_full_disk_can_be_emptied() {
     let (forgotten, is_met) =
         failing(full, || engine.forget(&ForgetRequest { ids: vec![origin.plain.clone()], ..ForgetRequest::default() }));
     assert!(is_met);
-    assert_eq!(forgotten.unwrap().forgotten, [origin.plain.clone()]);
+    assert_eq!(forgotten.unwrap().forgotten, std::slice::from_ref(&origin.plain));
     assert!(!reserve.exists(), "the reserve was not used");
     assert!(origin.store.engine().find(&origin.plain).is_none());
     engine.compact(false).unwrap();

@@ -28,7 +28,8 @@ fn without_sync(call: &mut Call, is_left_out: fn(&Path) -> bool) {
 
 #[test]
 fn the_states_notice_a_sync_that_was_forgotten() {
-    let forgotten: [(&str, fn(&mut Call)); 3] = [
+    type Sabotage = fn(&mut Call);
+    let forgotten: [(&str, Sabotage); 3] = [
         ("of the journal", |call| without_sync(call, |path| path.extension().is_some_and(|end| end == "jsonl"))),
         ("before a rename", |call| without_sync(call, |path| path.extension().is_some_and(|end| end == "tmp"))),
         ("of a folder", |call| {
