@@ -81,23 +81,24 @@ impl Plan {
     }
 
     /// The lines that stay of `file`, the first one saying what they were made of. A file whose first line is not the
-    /// journal's own does not say it, nor one of which something is set aside: whoever read that before it was damaged
-    /// must read anew.
+    /// journal's own does not say it.
     pub(super) fn marked(&self, file: &[u8]) -> Result<Vec<u8>> {
         let first = self.bytes.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
         let is_journal = codec::parse(first.trim_ascii()).is_ok_and(|read| read.line.op == Op::Journal);
-        if !is_journal || !self.bad.is_empty() {
+        if !is_journal {
             return Ok(self.bytes.clone());
         }
         let rest = &self.bytes[first.len()..];
         let count = |bytes: &[u8]| bytes.split_inclusive(|byte| *byte == b'\n').count() as u64;
         let mark = &file[file.len().saturating_sub(codec::MARK)..];
+        // Whoever read what is set aside before it was damaged must read anew.
+        let mark = if self.bad.is_empty() { format!("{:08x}", crc32c::crc32c(mark)) } else { String::new() };
         let compacted = Compacted {
             bytes_before: file.len() as u64,
             bytes_after: rest.len() as u64,
             lines_before: count(file),
             lines_after: count(rest) + 1,
-            mark: format!("{:08x}", crc32c::crc32c(mark)),
+            mark,
         };
         let mut marked = rewritten(first.trim_ascii(), |line| {
             line.insert("compacted".into(), serde_json::to_value(&compacted).map_err(|error| broken(&error))?);

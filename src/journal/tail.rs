@@ -270,6 +270,9 @@ impl FileTail {
         BufReader::new(&*file).take(codec::MAX_LINE as u64).read_until(b'\n', &mut first).ok()?;
         let compacted = codec::parse(first.trim_ascii()).ok()?.line.compacted?;
         let Compacted { bytes_before, bytes_after, lines_before, lines_after, mark } = compacted;
+        if mark.is_empty() {
+            return None;
+        }
         let read_since = self.offset.checked_sub(bytes_before)?;
         let offset = (first.len() as u64).checked_add(bytes_after)?.checked_add(read_since)?;
         let moved = FileTail {

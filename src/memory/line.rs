@@ -143,7 +143,8 @@ pub struct Compacted {
     pub lines_before: u64,
     /// Lines that are left of them, this one included.
     pub lines_after: u64,
-    /// CRC-32C of the last 64 bytes that were compacted, in hexadecimal.
+    /// CRC-32C of the last 64 bytes that were compacted, in hexadecimal; empty where lines were set aside: then every
+    /// reader reads all.
     pub mark: String,
 }
 
