@@ -5,8 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ebbmark::engine::{NewMemory, ReinforceRequest, RememberRequest, ReviseRequest};
+use ebbmark::memory::{Line, Op};
 
-use crate::support::{Calls, Store};
+use crate::support::{Calls, Dice, Store};
 
 #[expect(unreachable_pub, reason = "a library where the fuzz targets use it")]
 #[path = "../fuzz/src/lib.rs"]
@@ -118,4 +119,16 @@ fn a_note_whose_title_is_all_brackets_can_be_edited() {
     engine.change(ReviseRequest { id: id.clone(), pinned: Some(true), ..ReviseRequest::default() });
     let text = fs::read_to_string(store.vault().join(note)).unwrap();
     assert!(text.contains(&title) && text.contains("\npinned: true\n"), "{text}");
+}
+
+/// Found by `journal_line`: of numbers with many digits some were read as their neighbours.
+#[test]
+fn every_strength_is_read_as_it_was_written() {
+    let mut dice = Dice(3);
+    for _ in 0..10_000 {
+        let strength = dice.below(1 << 53) as f64 / (1u64 << 52) as f64;
+        let line = Line { strength: Some(strength), ..Line::new(Op::Revise) };
+        let read: Line = serde_json::from_str(&serde_json::to_string(&line).unwrap()).unwrap();
+        assert_eq!(read.strength.map(f64::to_bits), Some(strength.to_bits()), "{strength}");
+    }
 }
