@@ -262,6 +262,11 @@ pub fn move_file(from: &Path, to: &Path) -> Result<bool> {
     Ok(true)
 }
 
+/// Whether two paths name one and the same file. Where the system cannot tell, they do not.
+pub fn is_one_file(a: &Path, b: &Path) -> bool {
+    system::open(a).is_ok_and(|file| system::is_at(&file, b))
+}
+
 /// Removes a file; one that is not there is fine.
 ///
 /// # Errors

@@ -292,7 +292,7 @@ impl Engine {
                 |path: &str| self.vault.read(path).is_ok_and(|text| content_hash(text.as_bytes()) == found.hash);
             let trashed = self.vault.find_in_trash(id).ok().flatten();
             // In between a note that is moved has both names.
-            let is_half_moved = trashed.as_deref().is_some_and(says_the_same);
+            let is_half_moved = trashed.as_deref().is_some_and(|trashed| self.vault.is_one_file(trashed, &found.path));
             if !is_ours || trashed.is_some() && !is_half_moved {
                 reconciled.problems.push(format!(
                     "{}: its memory {id} was forgotten; `ebbmark restore {id}` brings it back",

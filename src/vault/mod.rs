@@ -328,6 +328,11 @@ impl Vault {
         files::remove(&self.file(path)?)
     }
 
+    /// Whether two paths name one and the same file, as those of a note that is being moved do.
+    pub fn is_one_file(&self, a: &str, b: &str) -> bool {
+        files::is_one_file(&self.root.join(a), &self.root.join(b))
+    }
+
     /// Path of the note of a memory that lies in the trash; the newest where there are several.
     ///
     /// # Errors

@@ -375,13 +375,21 @@ impl Bench {
             drop(fs::remove_dir_all(self.store.root().join(folder)));
         }
         let mut made: HashSet<PathBuf> = HashSet::new();
-        for (path, bytes) in image {
-            let path = self.store.root().join(path);
+        let mut laid_out: Vec<(&Rc<Vec<u8>>, PathBuf)> = Vec::new();
+        for (name, bytes) in image {
+            let path = self.store.root().join(name);
             let folder = path.parent().unwrap();
             if made.insert(folder.to_owned()) {
                 fs::create_dir_all(folder).unwrap();
             }
-            fs::write(path, bytes.as_slice()).unwrap();
+            // Two names of one file stay that.
+            match laid_out.iter().find(|(other, _)| name.starts_with("vault") && Rc::ptr_eq(other, bytes)) {
+                Some((_, other)) => fs::hard_link(other, path).unwrap(),
+                None => {
+                    fs::write(&path, bytes.as_slice()).unwrap();
+                    laid_out.push((bytes, path));
+                }
+            }
         }
     }
 
