@@ -278,11 +278,11 @@ impl Engine {
     }
 
     /// Carries changed fields of a promoted memory into its note. Returns the line that says so, and what to commit.
-    pub(super) fn revise_note(&self, memory: &Memory, line: &Line) -> Result<(Option<Line>, Option<Change>)> {
-        let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok((None, None)) };
+    pub(super) fn revise_note(&self, memory: &Memory, line: Line) -> Result<(Line, Option<Change>)> {
+        let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok((line, None)) };
         let old = match self.vault.read(&note.path) {
             // A note that a person removed is not written again: the journal keeps the change.
-            Err(Error::NotFound { .. }) => return Ok((None, None)),
+            Err(Error::NotFound { .. }) => return Ok((line, None)),
             old => old?,
         };
         if content_hash(old.as_bytes()) != note.hash {
@@ -333,16 +333,19 @@ impl Engine {
             text = Note::parse(&text).with_text(new, &after.entities)?;
         }
         if text == old {
-            return Ok((None, None));
+            return Ok((line, None));
         }
         self.vault.edit(&note.path, &content_hash(old.as_bytes()), &text)?;
+        // One line for both: were only the second of two on disk after a power cut, it would vouch for a text that the
+        // memory does not have.
         let said = Line {
+            op: Op::Note,
             hash: Some(content_hash(text.as_bytes())),
             by: Some(By::Ebbmark),
             wrote: Some(self.wrote_in(&Note::parse(&text), &after)),
-            ..Line::about(Op::Note, memory.id)
+            ..line
         };
-        Ok((Some(said), Some(Change { path: note.path.clone(), kind: ChangeKind::Write })))
+        Ok((said, Some(Change { path: note.path.clone(), kind: ChangeKind::Write })))
     }
 }
 

@@ -105,8 +105,8 @@ impl Engine {
             }
             let memory = memory.clone();
             drop(store);
-            let (note_line, change) = self.revise_note(&memory, &line)?;
-            Ok((std::iter::once(line).chain(note_line).collect(), (answer, change)))
+            let (line, change) = self.revise_note(&memory, line)?;
+            Ok((vec![line], (answer, change)))
         })?;
         let mut notices = read.problems;
         if let Some(change) = change {

@@ -207,7 +207,7 @@ impl World {
             (72..76, Some(memory)) => Line {
                 text: Some(word.clone()),
                 hash: Some(word),
-                by: Some(By::Person),
+                by: Some(if step.pick.is_multiple_of(3) { By::Ebbmark } else { By::Person }),
                 ..Line::about(Op::Note, memory.id)
             },
             (76..80, Some(memory)) => Line {
