@@ -5,31 +5,16 @@
 //! of each is printed in milliseconds, beside the longest before the compaction.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs, reason = "a program that measures and prints")]
 
+#[path = "shared/home.rs"]
+mod home;
+
 use std::error::Error;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use ebbmark::clock::Clock;
-use ebbmark::engine::{Engine, NewMemory, Options, RecallRequest, RememberRequest};
-use ebbmark::id::Randomness;
-use jiff::tz::TimeZone;
+use ebbmark::engine::{Engine, NewMemory, RecallRequest, RememberRequest};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
-
-fn engine(home: &Path) -> Result<Engine, ebbmark::error::Error> {
-    Engine::open(Options {
-        home: home.to_owned(),
-        vault: None,
-        default_vault: home.with_extension("vault"),
-        user_home: None,
-        machine: "bench".into(),
-        replica: None,
-        clock: Clock::System,
-        randomness: Randomness::Os,
-        time_zone: TimeZone::UTC,
-    })
-}
 
 fn remember(engine: &Engine, texts: impl Iterator<Item = String>) -> Outcome<Vec<String>> {
     let memories: Vec<NewMemory> = texts.map(|text| NewMemory { text, ..NewMemory::default() }).collect();
@@ -59,7 +44,7 @@ fn main() -> Outcome<()> {
     let lines: usize = std::env::args().nth(1).unwrap_or_else(|| "100000".into()).parse()?;
     let folder = tempfile::tempdir()?;
     let home = folder.path().join("home");
-    let own = engine(&home)?;
+    let own = home::engine(&home)?;
     let mut ids = Vec::new();
     for first in (0..lines / 2).step_by(1000) {
         ids.extend(remember(
@@ -84,7 +69,7 @@ fn main() -> Outcome<()> {
     std::io::Write::write_all(&mut std::fs::OpenOptions::new().append(true).open(path)?, text.as_bytes())?;
     own.refresh()?;
     own.fold_if_worth_it();
-    let other = engine(&home)?;
+    let other = home::engine(&home)?;
     other.recall(&RecallRequest::of("crate"))?;
 
     let is_over = AtomicBool::new(false);

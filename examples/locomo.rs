@@ -5,13 +5,14 @@
 //! The data (CC BY-NC 4.0) is not part of this repository.
 #![allow(clippy::print_stdout, missing_docs, reason = "a program that prints its measurements")]
 
+#[path = "shared/home.rs"]
+mod home;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::error::Error;
 
-use ebbmark::clock::{Clock, Timestamp};
-use ebbmark::engine::{Engine, NewMemory, Options, RecallRequest, RememberRequest, SourceInput};
-use ebbmark::id::Randomness;
-use jiff::tz::TimeZone;
+use ebbmark::clock::Timestamp;
+use ebbmark::engine::{Engine, NewMemory, RecallRequest, RememberRequest, SourceInput};
 use serde_json::Value;
 
 #[derive(Default, Clone, Copy)]
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut sums: BTreeMap<u64, Sum> = BTreeMap::new();
     for conversation in &data {
         let folder = tempfile::tempdir()?;
-        let engine = engine(folder.path())?;
+        let engine = home::engine(&folder.path().join("home"))?;
         let turns = remember(&engine, &conversation["conversation"])?;
         for question in conversation["qa"].as_array().into_iter().flatten() {
             let category = question["category"].as_u64().unwrap_or(5);
@@ -68,20 +69,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
     }
     Ok(())
-}
-
-fn engine(folder: &std::path::Path) -> Result<Engine, ebbmark::error::Error> {
-    Engine::open(Options {
-        home: folder.join("home"),
-        vault: None,
-        default_vault: folder.join("vault"),
-        user_home: None,
-        machine: "bench".into(),
-        replica: None,
-        clock: Clock::System,
-        randomness: Randomness::Os,
-        time_zone: TimeZone::UTC,
-    })
 }
 
 /// Remembers all turns; returns which memory each dialogue id became.

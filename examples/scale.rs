@@ -4,35 +4,20 @@
 //! of one `fdatasync`, and a call with 1,000 memories; and the resident memory on Linux.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, missing_docs, reason = "a program that measures and prints")]
 
+#[path = "shared/home.rs"]
+mod home;
+
 use std::error::Error;
 use std::io::Write;
-use std::path::Path;
 use std::time::Instant;
 
-use ebbmark::clock::Clock;
-use ebbmark::engine::{Engine, NewMemory, Options, RecallRequest, RememberRequest};
-use ebbmark::id::Randomness;
-use jiff::tz::TimeZone;
+use ebbmark::engine::{Engine, NewMemory, RecallRequest, RememberRequest};
 
 fn main() -> Result<(), Box<dyn Error>> {
     for count in std::env::args().skip(1) {
         measure(count.parse()?)?;
     }
     Ok(())
-}
-
-fn engine(home: &Path) -> Result<Engine, ebbmark::error::Error> {
-    Engine::open(Options {
-        home: home.to_owned(),
-        vault: None,
-        default_vault: home.with_extension("vault"),
-        user_home: None,
-        machine: "bench".into(),
-        replica: None,
-        clock: Clock::System,
-        randomness: Randomness::Os,
-        time_zone: TimeZone::UTC,
-    })
 }
 
 /// One sentence of about 125 characters; number and words tell it from all others.
@@ -90,7 +75,7 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let home = folder.path().join("home");
     println!("{count} memories");
-    let filling = engine(&home)?;
+    let filling = home::engine(&home)?;
     let took = milliseconds(|| {
         for first in (0..count).step_by(1000) {
             remember(&filling, first..(first + 1000).min(count))?;
@@ -111,7 +96,7 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
     };
     let mut opened = None;
     let first = milliseconds(|| {
-        let engine = engine(&home)?;
+        let engine = home::engine(&home)?;
         engine.recall(&query(0))?;
         opened = Some(engine);
         Ok(())

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::kinds::Kind;
-use crate::memory::{GLOBAL_SCOPE, Memory, Source, Status};
+use crate::memory::{GLOBAL_SCOPE, Memory, NoteRef, Source, Status};
 use crate::rank::{FOUND_FROM, Factors, STRONG_FROM};
 use crate::words;
 
@@ -386,36 +386,33 @@ impl Engine {
                 notice = Some(notice.map_or(elsewhere.clone(), |notice| format!("{elsewhere}. {notice}")));
             }
         }
-        let notice = notice.or_else(|| self.stale_hits(&store, &hits));
+        let noted = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(|note| !note.is_gone);
+        let notes: Vec<NoteRef> = ranked.iter().filter_map(noted).collect();
+        // Nobody waits for the notes to be read.
+        drop(store);
+        let notice = notice.or_else(|| self.changed_notes(&notes));
         Ok(RecallAnswer { found, hits, total, notice })
     }
 
-    /// Which of these hits have a note that is gone or says something else by now: an answer must not pass for the
-    /// note's text when it is not. Reading the vault back brings them up to date.
-    fn stale_hits(&self, store: &Store, hits: &[Hit]) -> Option<String> {
-        let noted: Vec<(&str, &str)> = hits
-            .iter()
-            .filter_map(|hit| {
-                let note = store.state.get(hit.id.parse().ok()?)?.note.as_ref()?;
-                (!note.is_gone).then_some((note.path.as_str(), note.hash.as_str()))
-            })
-            .collect();
+    /// Which of the hits' notes are gone or say something else by now: an answer must not pass for the note's text
+    /// when it is not. Reading the vault back brings them up to date.
+    fn changed_notes(&self, notes: &[NoteRef]) -> Option<String> {
         // Without a vault, as on another machine, the journal's word is all there is.
-        if noted.is_empty() || !self.vault.exists() {
+        if notes.is_empty() || !self.vault.exists() {
             return None;
         }
-        let is_stale = |path: &str, hash: &str| match self.vault.read(path) {
-            Ok(text) => content_hash(text.as_bytes()) != hash,
+        let is_stale = |note: &&NoteRef| match self.vault.read(&note.path) {
+            Ok(text) => content_hash(text.as_bytes()) != note.hash,
             Err(error) => matches!(error, Error::NotFound { .. }),
         };
-        let stale: Vec<&str> =
-            noted.into_iter().filter(|(path, hash)| is_stale(path, hash)).map(|(path, _)| path).collect();
+        let stale: Vec<&str> = notes.iter().filter(is_stale).map(|note| note.path.as_str()).collect();
         let first = stale.first()?;
         let more = if stale.len() > 1 { format!(" and {} more", stale.len() - 1) } else { String::new() };
         Some(format!(
             "{first}{more} changed or vanished since it was last read: its text may be older here; `ebbmark tidy` reads the vault back"
         ))
     }
+
     /// Without a query: everything that passes, strongest first.
     fn list(&self, store: &Store, filter: &Filter, limit: usize, now: Timestamp) -> (Vec<Ranked>, u64) {
         let mut ranked: Vec<Ranked> = store

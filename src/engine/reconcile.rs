@@ -288,8 +288,6 @@ impl Engine {
                     .is_some_and(|(at, _)| (0..=DAY_MS).contains(&(now.millis() - at.millis())));
                 is_recent && memory.note.as_ref().is_some_and(|note| note.path == found.path && note.hash == found.hash)
             };
-            let says_the_same =
-                |path: &str| self.vault.read(path).is_ok_and(|text| content_hash(text.as_bytes()) == found.hash);
             let trashed = self.vault.find_in_trash(id).ok().flatten();
             // In between a note that is moved has both names.
             let is_half_moved = trashed.as_deref().is_some_and(|trashed| self.vault.is_one_file(trashed, &found.path));
@@ -302,7 +300,7 @@ impl Engine {
             }
             let moved = self.journal.lock().and_then(|_guard| {
                 self.refresh_at(now)?;
-                if is_half_moved && self.store().state.forgotten(id).is_some() && says_the_same(&found.path) {
+                if is_half_moved && self.store().state.forgotten(id).is_some() && self.is_as_found(found) {
                     return self.vault.remove(&found.path).map(|()| true);
                 }
                 self.trash_note(id, &found.path)

@@ -202,8 +202,8 @@ impl Journal {
         if !self.home.exists() {
             return Ok(());
         }
-        if let Some(replica) = self.replica()? {
-            self.refuse_newer(&self.own_path(&replica))?;
+        if let Some(path) = self.own_file()? {
+            self.refuse_newer(&path)?;
         }
         Lock::try_acquire(&self.home.join("lock")).map(drop)
     }
@@ -244,6 +244,14 @@ impl Journal {
         }
         writer.replica = Some(replica.clone());
         Ok(replica)
+    }
+
+    /// The file that this machine writes; `None` where it has no replica id yet.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the file `replica` cannot be read.
+    pub fn own_file(&self) -> Result<Option<PathBuf>> {
+        Ok(self.replica()?.map(|replica| self.own_path(&replica)))
     }
 
     fn own_path(&self, replica: &str) -> PathBuf {

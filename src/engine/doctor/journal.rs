@@ -1,7 +1,7 @@
 //! What is wrong with the journals: damage, lines of another time or version, two writers under one id.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Area, Finding, Repair, plural, span};
 use crate::clock::{DAY_MS, Timestamp};
@@ -15,18 +15,12 @@ const MOST_LINES: usize = 20;
 const CLOCK_SLACK_MS: i64 = 60_000;
 
 impl Engine {
-    /// The file that this machine writes, if it has one.
-    pub(super) fn own_journal(&self) -> Option<PathBuf> {
-        let replica = self.journal.replica().ok().flatten()?;
-        Some(self.home.join("short-term").join(format!("{replica}.jsonl")))
-    }
-
     /// Lines that cannot be read, the first of each file one by one.
     pub(super) fn bad_line_findings(&self, bad: &[BadLine]) -> Vec<Finding> {
         if bad.is_empty() {
             return Vec::new();
         }
-        let own = self.own_journal();
+        let own = self.journal.own_file().ok().flatten();
         let mut findings = Vec::new();
         for lines in bad.chunk_by(|a, b| a.path == b.path) {
             findings.extend(lines.iter().take(MOST_LINES).map(|bad| {
@@ -102,7 +96,7 @@ impl Engine {
         let what =
             format!("the newest line of this machine is {} ahead of its clock: the clock was set back", span(ahead));
         let next = "check the clock; new lines keep their order all the same, and nothing fades early";
-        let path = self.own_journal()?;
+        let path = self.journal.own_file().ok().flatten()?;
         (ahead > CLOCK_SLACK_MS).then(|| Finding::warning(Area::Clock, what, next).of(&path))
     }
 
