@@ -99,6 +99,10 @@ impl Note {
             body.push('\n');
         }
         let head = self.original.get(..self.body.start).unwrap_or_default();
+        if self.block.is_some() && !head.ends_with('\n') {
+            // Nothing follows the frontmatter, not even a line end.
+            body.insert(0, '\n');
+        }
         let body = if self.original.contains("\r\n") { body.replace('\n', "\r\n") } else { body };
         Ok(format!("{head}{body}"))
     }
