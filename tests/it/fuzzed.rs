@@ -132,3 +132,18 @@ fn every_strength_is_read_as_it_was_written() {
         assert_eq!(read.strength.map(f64::to_bits), Some(strength.to_bits()), "{strength}");
     }
 }
+
+/// Found by `note`: the new text was put right behind the dashes, and the note had no frontmatter any more.
+#[test]
+fn a_note_that_ends_with_its_frontmatter_takes_a_new_text() {
+    let store = Store::new();
+    let engine = store.engine();
+    let id = engine.save("Owns a red bicycle");
+    engine.keep(&id);
+    let [name] = &store.notes()[..] else { panic!("one note") };
+    let note = store.note(name);
+    let frontmatter = note.trim_end().strip_suffix("\nOwns a red bicycle").unwrap();
+    store.write_note(name, frontmatter);
+    engine.change(ReviseRequest { id, text: Some("Owns a blue bicycle".into()), ..ReviseRequest::default() });
+    assert_eq!(store.note(name), format!("{frontmatter}\nOwns a blue bicycle\n"));
+}

@@ -80,7 +80,8 @@ pub fn check(bytes: &[u8]) {
     assert!(found.iter().all(|what| !what.contains("jsonl")), "{found:?}");
     let there: BTreeSet<String> = opened(&engine, &ids).into_iter().map(|memory| memory.memory.id).collect();
     let expected: BTreeSet<String> = ids.iter().filter(|id| !forgotten.contains(*id)).cloned().collect();
-    assert!(there.is_superset(&expected), "{:?} disappeared", expected.difference(&there));
+    let lost: Vec<&String> = expected.difference(&there).collect();
+    assert!(lost.is_empty(), "{lost:?} disappeared");
     if !forgotten.is_empty() {
         let request = RestoreRequest { ids: forgotten.iter().filter(|id| !there.contains(*id)).cloned().collect() };
         if !request.ids.is_empty() {
