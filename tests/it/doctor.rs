@@ -163,6 +163,27 @@ fn a_flipped_bit_is_found_and_set_aside() {
 }
 
 #[test]
+fn a_compaction_that_set_a_line_aside_leaves_nothing_missing() {
+    let store = filled();
+    let id = store.engine().hits("tea")[0].id.clone();
+    for text in ["Drinks tea at noon", "Drinks tea in the evening"] {
+        let text = Some(text.to_owned());
+        store.engine().change(ReviseRequest { id: id.clone(), text, ..ReviseRequest::default() });
+    }
+    assert_eq!(store.engine().compact(false).unwrap().quarantined, 0);
+    let whole = fs::read_to_string(store.journal()).unwrap();
+    fs::write(store.journal(), whole.replace("the oboe", "the obog")).unwrap();
+    // Another process stands in the middle of it.
+    let follower = store.engine_at(store.now);
+    assert_eq!(follower.counts().active, 2);
+    assert_eq!(store.engine().compact(false).unwrap().quarantined, 1);
+    store.engine().save("Said after the compaction");
+    assert_eq!(follower.counts(), store.engine().counts());
+    let (answer, code) = examine(&store, &["--deep"]);
+    assert!(answer.findings.iter().all(|finding| finding.area == Area::Quarantine) && code == 0, "{answer:#?}");
+}
+
+#[test]
 fn bits_that_rot_under_a_running_process_are_found_by_looking_deep() {
     let store = filled();
     let engine = store.engine();
