@@ -38,22 +38,17 @@ fn what(line: &Line) -> String {
     match line.op {
         Op::Remember if line.again => "remembered again".into(),
         Op::Remember => "remembered".into(),
-        Op::Revise => revised(line),
         Op::Use => line.how.clone().unwrap_or_else(|| "used".into()),
         Op::Promote => format!("promoted to {}", line.path.as_deref().unwrap_or("the vault")),
         Op::Note if line.gone => "its note vanished".into(),
         Op::Note if line.by == Some(By::Person) => format!("edited in the vault: {}", changed_fields(line).join(", ")),
         Op::Note if changed_fields(line).is_empty() => "note refreshed".into(),
-        Op::Note => revised(line),
+        Op::Revise | Op::Note => format!("revised: {}", changed_fields(line).join(", ")),
         Op::Forget => "forgotten".into(),
         Op::Restore => "restored".into(),
         Op::Purge => "purged".into(),
         _ => "something this version does not know".into(),
     }
-}
-
-fn revised(line: &Line) -> String {
-    format!("revised: {}", changed_fields(line).join(", "))
 }
 
 /// Names of the fields that a line sets or clears.

@@ -386,8 +386,8 @@ impl Engine {
                 notice = Some(notice.map_or(elsewhere.clone(), |notice| format!("{elsewhere}. {notice}")));
             }
         }
-        let noted = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(|note| !note.is_gone);
-        let notes: Vec<NoteRef> = ranked.iter().filter_map(noted).collect();
+        let note_of = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(|note| !note.is_gone);
+        let notes: Vec<NoteRef> = ranked.iter().filter_map(note_of).collect();
         // Nobody waits for the notes to be read.
         drop(store);
         let notice = notice.or_else(|| self.changed_notes(&notes));
