@@ -9,7 +9,7 @@ use crate::words::fold;
 mod guard;
 mod reading;
 
-pub use guard::{Difference, same_fact};
+pub use guard::{Difference, is_same_fact, same_fact};
 use reading::{compatible, trim, unwrapped, without_capital};
 
 /// The text that is hashed to find exact duplicates.

@@ -15,7 +15,7 @@ use crate::id::{MemoryId, content_hash};
 use crate::lexical::Scorer;
 use crate::memory::{Line, Memory, OP_KEY_DAYS, Op, OpRecord, State};
 use crate::redact::redact;
-use crate::similarity::{Bigrams, normal_form, same_fact};
+use crate::similarity::{Bigrams, is_same_fact, normal_form};
 use crate::words;
 
 /// From this bigram likeness on, a memory is shown as similar.
@@ -339,7 +339,7 @@ impl Engine {
         let mut similar = Vec::new();
         for memory in candidates.into_iter().filter_map(|id| store.state.get(id)).filter(|memory| is_current(memory)) {
             let likeness = bigrams.dice(&Bigrams::of(&memory.text));
-            if could_be_same(memory, prepared) && same_fact(&memory.text, prepared.text()).is_ok() {
+            if could_be_same(memory, prepared) && is_same_fact(&memory.text, prepared.text()) {
                 return Ok(Known::Before(
                     memory.id,
                     format!("says the same as \"{}\"", super::say::short(&memory.text)),

@@ -224,8 +224,12 @@ impl Store {
         }
         let mut best: Vec<(f32, MemoryId)> =
             shared.into_iter().map(|(slot, idf)| (idf, self.places[slot as usize].id)).collect();
-        best.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        best.truncate(count);
+        let better = |a: &(f32, MemoryId), b: &(f32, MemoryId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        if count < best.len() {
+            best.select_nth_unstable_by(count, better);
+            best.truncate(count);
+        }
+        best.sort_unstable_by(better);
         Ok(best.into_iter().map(|(_, id)| id).collect())
     }
 

@@ -313,7 +313,9 @@ impl FileTail {
             self.replica = stem(path);
         }
         let mut pending = Vec::new();
-        let mut chunk = vec![0; CHUNK];
+        // Mostly one line is new: room for that, not for a chunk that must be zeroed first.
+        let unread = file.metadata().map_err(Error::io("read", path))?.len().saturating_sub(self.offset);
+        let mut chunk = vec![0; usize::try_from(unread).unwrap_or(CHUNK).clamp(1, CHUNK)];
         loop {
             let count = match file.read(&mut chunk) {
                 Ok(0) => return Ok(true),

@@ -54,6 +54,18 @@ impl fmt::Display for Difference {
 /// # Errors
 /// What differs: the first of the cases of [`Difference`] that applies.
 pub fn same_fact(a: &str, b: &str) -> Result<(), Difference> {
+    compare(a, b, difference)
+}
+
+/// Whether `a` and `b` state the same fact, as [`same_fact`] judges, without naming what differs.
+pub fn is_same_fact(a: &str, b: &str) -> bool {
+    // Digits are never noise, and plain ASCII is compared as it stands.
+    let digits = |text: &'_ str| text.bytes().filter(u8::is_ascii_digit).collect::<Vec<u8>>();
+    let differ_in_digits = a.is_ascii() && b.is_ascii() && digits(a) != digits(b);
+    !differ_in_digits && compare(a, b, |_, _| Difference::Nothing).is_ok()
+}
+
+fn compare(a: &str, b: &str, name: fn(&[Token], &[Token]) -> Difference) -> Result<(), Difference> {
     let (a, b) = (compatible(a), compatible(b));
     let ignore_accents = !(a.contains(is_accented) && b.contains(is_accented));
     let (a, b) = (tokens(&a, ignore_accents), tokens(&b, ignore_accents));
@@ -61,7 +73,7 @@ pub fn same_fact(a: &str, b: &str) -> Result<(), Difference> {
     if !has_content(&a) || !has_content(&b) {
         return Err(Difference::Nothing);
     }
-    if aligned(&a, &b) { Ok(()) } else { Err(difference(&a, &b)) }
+    if aligned(&a, &b) { Ok(()) } else { Err(name(&a, &b)) }
 }
 
 /// Whether the tokens are equal but for noise, each class of it on one side only.
@@ -270,8 +282,22 @@ mod tests {
         assert_eq!(same_fact(&solid, &solid), Ok(()));
     }
 
+    #[test]
+    fn both_judges_agree() {
+        for (_, a, b) in pairs() {
+            assert_eq!(is_same_fact(a, b), same_fact(a, b).is_ok(), "{a:?} and {b:?}");
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 512, ..ProptestConfig::default() })]
+
+        #[test]
+        fn both_judges_agree_on_noise(words in vec("the |a |1|2 |v1|is |user |1st|, |\\. |5\" ", 1..7), dropped in 0..7_usize) {
+            let fewer: String = words.iter().enumerate().filter(|(at, _)| *at != dropped).map(|(_, word)| &**word).collect();
+            let all = words.concat();
+            prop_assert_eq!(is_same_fact(&all, &fewer), same_fact(&all, &fewer).is_ok(), "{:?} {:?}", all, fewer);
+        }
 
         #[test]
         fn every_text_is_the_same_as_itself(text in any::<String>(), other in any::<String>()) {
