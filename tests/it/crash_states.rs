@@ -383,12 +383,12 @@ impl Bench {
                 fs::create_dir_all(folder).unwrap();
             }
             // Two names of one file stay that.
-            match laid_out.iter().find(|(other, _)| name.starts_with("vault") && Rc::ptr_eq(other, bytes)) {
-                Some((_, other)) => fs::hard_link(other, path).unwrap(),
-                None => {
-                    fs::write(&path, bytes.as_slice()).unwrap();
-                    laid_out.push((bytes, path));
-                }
+            let twin = laid_out.iter().find(|(other, _)| name.starts_with("vault") && Rc::ptr_eq(other, bytes));
+            if let Some((_, other)) = twin {
+                fs::hard_link(other, path).unwrap();
+            } else {
+                fs::write(&path, bytes.as_slice()).unwrap();
+                laid_out.push((bytes, path));
             }
         }
     }
