@@ -37,7 +37,27 @@ fn machine() -> String {
     id.or_else(|| text("COMPUTERNAME")).or_else(|| text("HOSTNAME")).unwrap_or_else(|| "unnamed".into())
 }
 
+/// Tells glibc to keep little of what was freed.
+///
+/// By default each thread that ever allocated has a heap of its own, and glibc raises the size from which blocks come
+/// from the system with the largest block freed so far. Folding the index takes blocks of megabytes on short-lived
+/// threads: a server that lives for days would keep 14 MB of each of them, 16 times on two cores.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "the allocator of the system has no safe way to be told")]
+fn give_memory_back() {
+    const LARGE_BYTES: i32 = 128 << 10;
+    // SAFETY: no other thread runs yet, and both are parameters that glibc documents.
+    unsafe {
+        libc::mallopt(libc::M_ARENA_MAX, 2);
+        libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn give_memory_back() {}
+
 fn main() -> ExitCode {
+    give_memory_back();
     let environment = Environment {
         user_home: variable("HOME").or_else(|| variable("USERPROFILE")).map(PathBuf::from),
         home: variable("EBBMARK_HOME").map(PathBuf::from),
