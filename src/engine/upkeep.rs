@@ -156,7 +156,10 @@ impl Engine {
             upkeep.lock = Lock::try_acquire(&path)?;
             upkeep.holder = match &upkeep.lock {
                 Some(_) => None,
-                None => Some(String::from_utf8_lossy(&files::read_if_there(&path)?.unwrap_or_default()).into_owned()),
+                None => {
+                    let holder = files::read_if_there(&path)?.unwrap_or_default();
+                    Some(String::from_utf8_lossy(&holder).trim().to_owned())
+                }
             };
         }
         Ok(upkeep.lock.is_some())
