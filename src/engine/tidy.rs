@@ -241,7 +241,7 @@ impl Engine {
                     ChangeKind::Write
                 }
             };
-            is_new |= kind == ChangeKind::Write && git.log(1, Some(&path)).is_ok_and(|log| log.is_empty());
+            is_new |= kind == ChangeKind::Write && git.has(&path).is_ok_and(|has| !has);
             if !changes.iter().any(|change| change.path == path) {
                 changes.push(Change { path, kind });
             }
@@ -250,7 +250,10 @@ impl Engine {
         let what = if is_new { "Promote" } else { "Refresh" };
         let subject = if titles.is_empty() { "Begin the vault".to_owned() } else { subject(what, &titles) };
         let layout = git.dirty(&self.vault.layout()?).unwrap_or_default();
-        let never_committed = |path: &String| git.log(1, Some(path)).is_ok_and(|log| log.is_empty());
+        // A person may have edited one of these, or taken it out of git: in a long history the second look is slow.
+        let never_committed = |path: &String| {
+            git.has(path).is_ok_and(|has| !has) && git.log(1, Some(path)).is_ok_and(|log| log.is_empty())
+        };
         let layout = layout.into_iter().filter(never_committed);
         changes.extend(layout.map(|path| Change { path, kind: ChangeKind::Write }));
         if changes.is_empty() {

@@ -24,12 +24,15 @@ impl Patience {
         Patience { began: Instant::now(), wait }
     }
 
-    /// Pauses for 1 to 5 milliseconds; `false` where the time is over.
+    /// Pauses for 1 to 5 milliseconds, after a tenth of a second for 4 to 8; `false` where the time is over.
     pub fn pause(&self) -> bool {
-        if self.began.elapsed() >= self.wait {
+        let elapsed = self.began.elapsed();
+        if elapsed >= self.wait {
             return false;
         }
-        std::thread::sleep(Duration::from_millis(1 + u64::from(getrandom::u32().unwrap_or(7) % 5)));
+        // Many that wait must not take the processor from the one that they wait for.
+        let least = if elapsed < Duration::from_millis(100) { 1 } else { 4 };
+        std::thread::sleep(Duration::from_millis(least + u64::from(getrandom::u32().unwrap_or(7) % 5)));
         true
     }
 }
@@ -46,10 +49,12 @@ impl Lock {
     /// # Errors
     /// [`Error::Busy`] with the holder after that time; [`Error::Io`] where the file system has no locks.
     pub fn acquire(path: &Path, patience: &Patience) -> Result<Lock> {
+        let mut file = system::open_lock(path).map_err(Error::io("open", path))?;
         loop {
-            if let Some(lock) = Self::try_acquire(path)? {
-                return Ok(lock);
-            }
+            file = match Self::take(file, path)? {
+                Ok(lock) => return Ok(lock),
+                Err(file) => file,
+            };
             if !patience.pause() {
                 let holder = fs::read_to_string(path).unwrap_or_default();
                 let holder = if holder.trim().is_empty() { "another process".into() } else { holder.trim().to_owned() };
@@ -63,14 +68,19 @@ impl Lock {
     /// # Errors
     /// [`Error::Io`] where the file cannot be made or the file system has no locks.
     pub fn try_acquire(path: &Path) -> Result<Option<Lock>> {
-        let mut file = system::open_lock(path).map_err(Error::io("open", path))?;
+        let file = system::open_lock(path).map_err(Error::io("open", path))?;
+        Ok(Self::take(file, path)?.ok())
+    }
+
+    /// The lock, or the file back.
+    fn take(mut file: File, path: &Path) -> Result<std::result::Result<Lock, File>> {
         if !system::try_lock(&file, path).map_err(Error::io("lock", path))? {
-            return Ok(None);
+            return Ok(Err(file));
         }
         // Who holds it is for people only; a failure to note it changes nothing. As wide as any process number and
         // written over the old one: a file that is emptied and filled again costs a trip to the disk when it closes.
         let noted = write!(file, "process {:<10}", std::process::id());
         drop(noted);
-        Ok(Some(Lock { _file: file }))
+        Ok(Ok(Lock { _file: file }))
     }
 }

@@ -47,6 +47,17 @@ impl Git {
         self.walk(&repository, head, limit, path).map_err(failed("read the history"))
     }
 
+    /// Whether the current commit has the path. A look at its folders: the history is not walked.
+    ///
+    /// # Errors
+    /// [`Error::Git`] where the repository cannot be read.
+    pub fn has(&self, path: &str) -> Result<bool> {
+        let repository = self.repository()?;
+        let Some(head) = commit_of(&repository, "HEAD")? else { return Ok(false) };
+        let tree = repository.find_commit(head).and_then(|commit| commit.tree()).map_err(failed("read the commit"))?;
+        Ok(tree.get_path(Path::new(&self.in_work_tree(path))).is_ok())
+    }
+
     /// Files of the current commit below a folder of the vault that are not on disk any more, with their content.
     ///
     /// # Errors
@@ -212,6 +223,7 @@ mod tests {
         let count = |path| git.log(10, path).unwrap().len();
         assert_eq!((count(None), count(Some("a.md")), count(Some("b.md")), count(Some("c.md"))), (3, 2, 2, 0));
         assert_eq!(git.log(1, Some("a.md")).unwrap()[0].paths, ["a.md"]);
+        assert!(git.has("a.md").unwrap() && !git.has("none.md").unwrap() && !git.has("../outside.txt").unwrap());
         assert!(git.log(1, Some("../outside.txt")).is_err());
     }
 
