@@ -137,6 +137,24 @@ impl Default for ForgetConfig {
     }
 }
 
+/// `[vault]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VaultConfig {
+    /// Days for which a note must be missing before its memory is forgotten, 1 to 3,650.
+    pub vanish_days: f64,
+    /// Share of the notes that may be missing at once and still count as deleted, 0 to 1.
+    pub max_vanish: f64,
+    /// As many may always be missing at once, 0 to 1,000,000.
+    pub min_vanish: u32,
+}
+
+impl Default for VaultConfig {
+    fn default() -> Self {
+        VaultConfig { vanish_days: 30.0, max_vanish: 0.2, min_vanish: 10 }
+    }
+}
+
 /// Whether the vault is kept in git.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -230,6 +248,8 @@ pub struct Config {
     pub recall: RecallConfig,
     /// Forgetting on request.
     pub forget: ForgetConfig,
+    /// The vault.
+    pub vault: VaultConfig,
     /// Git.
     pub git: GitConfig,
     /// The server.
@@ -270,6 +290,7 @@ impl Config {
             kinds: Kind::ALL.iter().map(|kind| (kind.as_str().to_owned(), profile(*kind))).collect(),
             recall: RecallConfig::default(),
             forget: ForgetConfig::default(),
+            vault: VaultConfig::default(),
             git: GitConfig::default(),
             server: ServerConfig::default(),
             upkeep: UpkeepConfig::default(),
@@ -323,6 +344,9 @@ impl Config {
             ("decay.promote_within_days".to_owned(), decay.promote_within_days, 0.0, 36_500.0),
             ("decay.min_age_hours".to_owned(), decay.min_age_hours, 0.0, 8_760.0),
             ("forget.keep_days".to_owned(), self.forget.keep_days, 0.0, 3_650.0),
+            ("vault.vanish_days".to_owned(), self.vault.vanish_days, 1.0, 3_650.0),
+            ("vault.max_vanish".to_owned(), self.vault.max_vanish, 0.0, 1.0),
+            ("vault.min_vanish".to_owned(), f64::from(self.vault.min_vanish), 0.0, 1_000_000.0),
             ("recall.limit".to_owned(), f64::from(self.recall.limit), 1.0, 50.0),
         ];
         for (name, profile) in &self.kinds {

@@ -103,7 +103,7 @@ enum Command {
     /// List what has faded, and why
     Faded(upkeep::Faded),
     /// Do what is due: read the vault back, promote, refresh notes, commit
-    Tidy(upkeep::DryRun),
+    Tidy(upkeep::Tidy),
     /// Drop from the journal what no longer says anything
     Compact(upkeep::DryRun),
     /// Make home and vault (everything works without it)
@@ -191,7 +191,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Doctor(command) => command.run(&door),
         Command::Stats => upkeep::stats(&door),
         Command::Faded(command) => command.run(&door),
-        Command::Tidy(command) => command.tidy(&door),
+        Command::Tidy(command) => command.run(&door),
         Command::Compact(command) => command.compact(&door),
         Command::Init => door.say(&engine.init(&engine::InitRequest::default())?, say::init),
         Command::Where => door.say(&engine.whereabouts()?, say::whereabouts),

@@ -57,12 +57,24 @@ pub(super) struct DryRun {
     dry_run: bool,
 }
 
-impl DryRun {
-    pub(super) fn tidy(self, door: &Door<'_>) -> Result<ExitCode> {
-        let request = TidyRequest { dry_run: Some(self.dry_run) };
+#[derive(Debug, Args)]
+pub(super) struct Tidy {
+    /// Only say what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Notes that are missing from the vault were deleted, however many they are
+    #[arg(long, conflicts_with = "dry_run")]
+    accept_missing: bool,
+}
+
+impl Tidy {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        let request = TidyRequest { dry_run: Some(self.dry_run), accept_missing: self.accept_missing };
         door.say(&door.engine.tidy(&request)?, say::tidy)
     }
+}
 
+impl DryRun {
     pub(super) fn compact(self, door: &Door<'_>) -> Result<ExitCode> {
         door.say(&door.engine.compact(self.dry_run)?, say::compact)
     }

@@ -60,7 +60,7 @@ pub struct ForgetAnswer {
 /// A request to bring memories back.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RestoreRequest {
-    /// Ids of forgotten or faded memories.
+    /// Ids of forgotten, faded or vanished memories.
     #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
 }
@@ -75,7 +75,7 @@ pub struct Restored {
     /// Its note, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// From what it came back: forgotten or faded.
+    /// From what it came back: forgotten, faded or vanished.
     pub was: String,
 }
 
@@ -87,7 +87,7 @@ pub struct RestoreAnswer {
     /// Ids that were purged: their text is gone for good.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub purged: Vec<String>,
-    /// Ids that are neither forgotten nor faded, or not known.
+    /// Ids that are neither forgotten, faded nor vanished, or not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_found: Vec<String>,
     /// What could not be committed.
@@ -113,7 +113,7 @@ impl Engine {
         if request.preview_token.is_some() {
             return Err(Error::invalid("preview_token", "belongs to a purge", "give `purge: true` with it"));
         }
-        let read = self.read_back_at(now)?;
+        let read = self.read_back_at(now, false)?;
         let (forgotten, not_found, notes) = self.write(now, |draft| {
             let store = draft.store();
             let (mut lines, mut forgotten, mut not_found, mut notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -125,7 +125,7 @@ impl Engine {
                 if forgotten.contains(&memory.id) {
                     continue;
                 }
-                let note = memory.note.as_ref().filter(|note| !note.is_gone);
+                let note = memory.note.as_ref().filter(|note| note.is_there());
                 lines.push(Line {
                     hash: note.map(|note| note.hash.clone()),
                     path: note.map(|note| format!("{TRASH}/{}", note.path)),
@@ -238,6 +238,15 @@ impl Engine {
                     });
                     let was = "faded".into();
                     restored.push(Restored { id: memory.id.to_string(), text: memory.text.clone(), note: None, was });
+                } else if let Some(memory) = id.and_then(|id| store.state.get(id)).filter(|memory| memory.is_vanished) {
+                    let memory = memory.clone();
+                    lines.push(memory.whole_line(Op::Restore, store.state.said_to_supersede(memory.id)));
+                    drop(store);
+                    // Its note is written anew: it left the vault, and with it what only git still has.
+                    let note = self.vault.exists().then(|| self.add_note(&memory, &mut lines)).transpose()?;
+                    changes.extend(note.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }));
+                    let was = "vanished".into();
+                    restored.push(Restored { id: memory.id.to_string(), text: memory.text, note, was });
                 } else if id.is_some_and(|id| store.state.is_purged(id)) {
                     purged.push(text.clone());
                 } else {
@@ -259,7 +268,7 @@ impl Engine {
         lines: &mut Vec<Line>,
         changes: &mut Vec<Change>,
     ) -> Result<Option<String>> {
-        let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok(None) };
+        let Some(note) = memory.note.as_ref().filter(|note| note.is_there()) else { return Ok(None) };
         if !self.vault.exists() {
             // Not mounted, or elsewhere: the note comes back with the vault.
             return Ok(None);

@@ -54,6 +54,9 @@ pub struct Stats {
     pub fading: u64,
     /// Hidden because their strength ebbed away.
     pub faded: u64,
+    /// Hidden because their notes were deleted in the vault.
+    #[serde(default)]
+    pub vanished: u64,
     /// Replaced by newer ones, or past their date.
     pub superseded: u64,
     /// Forgotten and still restorable.
@@ -181,7 +184,8 @@ impl Engine {
     fn stats(&self, now: Timestamp) -> Stats {
         let files = self.journal.files();
         let store = self.store();
-        let (mut active, mut fading, mut faded, mut superseded, mut promoted) = (0, 0, 0, 0, 0);
+        let (mut active, mut fading, mut faded, mut vanished) = (0, 0, 0, 0);
+        let (mut superseded, mut promoted) = (0, 0);
         let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
         let mut dead: Vec<&Memory> = Vec::new();
         for memory in store.state.memories() {
@@ -195,6 +199,7 @@ impl Engine {
                     }
                 }
                 Status::Faded => faded += 1,
+                Status::Vanished => vanished += 1,
                 Status::Superseded | Status::Forgotten => superseded += 1,
             }
             if memory.is_promoted() {
@@ -210,6 +215,7 @@ impl Engine {
             active,
             fading,
             faded,
+            vanished,
             superseded,
             forgotten: store.state.all_forgotten().count() as u64,
             promoted,

@@ -4,6 +4,7 @@
 //! the store's lock for as long as they compute (a millisecond or two) and never wait for the disk; writes hold the
 //! home's lock from their last look at the journal until their lines are on disk.
 
+mod adopt;
 mod commit;
 mod compact;
 mod doctor;
@@ -21,10 +22,12 @@ mod reinforce;
 mod remember;
 mod revise;
 pub mod say;
+mod seen;
 mod setup;
 mod store;
 mod tidy;
 mod upkeep;
+mod vanish;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
@@ -102,7 +105,7 @@ pub struct Engine {
     index: Mutex<IndexState>,
     scorers: Mutex<Vec<Scorer>>,
     pending_uses: Mutex<Vec<PendingUse>>,
-    seen_notes: Mutex<reconcile::SeenNotes>,
+    seen_notes: Mutex<seen::Seen>,
     upkeep: Mutex<upkeep::Upkeep>,
     looked: Mutex<doctor::Looked>,
 }

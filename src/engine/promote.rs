@@ -111,7 +111,7 @@ impl Engine {
         let mut read = ReadBack::default();
         if !request.dry_run.unwrap_or(false) {
             // A note whose line a crash took is found first, and not written twice.
-            read = self.read_back_at(now)?;
+            read = self.read_back_at(now, false)?;
         }
         let Choice { chosen, mut had, mut skipped } = self.choose(request, now);
         for (id, note) in read.finished {
@@ -157,6 +157,7 @@ impl Engine {
         changes.extend(promoted.iter().map(|promoted| Change { path: promoted.note.clone(), kind: ChangeKind::Write }));
         let ids: Vec<String> = promoted.iter().map(|promoted| promoted.id.clone()).collect();
         let titles: Vec<&str> = promoted.iter().map(|promoted| stem(&promoted.note)).collect();
+        drop(self.keep_seen());
         let (commit, notice) = self.commit(&changes, &subject("Promote", &titles), &ids, now)?;
         for promoted in &mut promoted {
             promoted.commit.clone_from(&commit);
@@ -202,7 +203,7 @@ impl Engine {
 
     /// Whether a memory has a note that lies in the vault.
     fn has_note(&self, memory: &Memory) -> bool {
-        let note = memory.note.as_ref().filter(|note| !note.is_gone);
+        let note = memory.note.as_ref().filter(|note| note.is_there());
         note.is_some_and(|note| !matches!(self.vault.read(&note.path), Err(Error::NotFound { .. })))
     }
 
@@ -221,6 +222,7 @@ impl Engine {
         let (title, text) = self.render_note(memory);
         let (text, _) = redact(&text);
         let path = self.vault.add(&title, memory.id, &text)?;
+        self.saw_written(&path, &content_hash(text.as_str().as_bytes()), memory.id);
         lines.push(Line {
             path: Some(path.clone()),
             hash: Some(content_hash(text.as_str().as_bytes())),
@@ -279,7 +281,7 @@ impl Engine {
 
     /// Carries changed fields of a promoted memory into its note. Returns the line that says so, and what to commit.
     pub(super) fn revise_note(&self, memory: &Memory, line: Line) -> Result<(Line, Option<Change>)> {
-        let Some(note) = memory.note.as_ref().filter(|note| !note.is_gone) else { return Ok((line, None)) };
+        let Some(note) = memory.note.as_ref().filter(|note| note.is_there()) else { return Ok((line, None)) };
         let old = match self.vault.read(&note.path) {
             // A note that a person removed is not written again: the journal keeps the change.
             Err(Error::NotFound { .. }) => return Ok((line, None)),

@@ -123,7 +123,7 @@ impl Known {
 impl Engine {
     /// Purges memories: without a token only says which, with it acts. What was purged before is finished at once.
     pub(super) fn purge(&self, request: &ForgetRequest, now: Timestamp) -> Result<ForgetAnswer> {
-        let read = self.read_back_at(now)?;
+        let read = self.read_back_at(now, false)?;
         self.refresh_at(now)?;
         let (targets, not_found) = self.targets(&request.ids)?;
         let open: Vec<&Target> = targets.iter().filter(|target| !target.is_purged).collect();

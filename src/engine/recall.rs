@@ -264,7 +264,7 @@ impl Filter {
             Status::Active => Some(status),
             Status::Faded => self.faded.then_some(status),
             Status::Superseded => self.superseded.then_some(status),
-            Status::Forgotten => None,
+            Status::Vanished | Status::Forgotten => None,
         }
     }
 }
@@ -386,7 +386,7 @@ impl Engine {
                 notice = Some(notice.map_or(elsewhere.clone(), |notice| format!("{elsewhere}. {notice}")));
             }
         }
-        let note_of = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(|note| !note.is_gone);
+        let note_of = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(|note| note.is_there());
         let notes: Vec<NoteRef> = ranked.iter().filter_map(note_of).collect();
         // Nobody waits for the notes to be read.
         drop(store);
@@ -537,7 +537,7 @@ impl Engine {
             tags: memory.tags.clone(),
             entities: memory.entities.clone(),
             scope: memory.scope.clone(),
-            note: memory.note.as_ref().filter(|note| !note.is_gone).map(|note| note.path.clone()),
+            note: memory.note.as_ref().filter(|note| note.is_there()).map(|note| note.path.clone()),
             status: memory.status(&self.config, now).as_str().into(),
             previously,
             superseded_by: memory.superseded.map(|superseded| superseded.by.to_string()),

@@ -3,12 +3,13 @@
 //! Notes are followed by the `id` in their frontmatter. Only what differs from what was last seen is a change; a
 //! note that is missing is never a forget.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::Engine;
 use super::commit::{stem, subject};
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title};
 use super::remember::round;
+use super::seen::SeenNote;
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
@@ -19,25 +20,14 @@ use crate::note::{Note, name};
 use crate::redact::Report;
 use crate::vault::Entry;
 
-/// Size, time and hash of every note when this process last read it.
-pub(super) type SeenNotes = HashMap<String, SeenNote>;
-
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct SeenNote {
-    size: u64,
-    modified_millis: i64,
-    hash: String,
-    id: Option<MemoryId>,
-}
-
 /// A note that changed since this process last read it.
-struct Found {
-    path: String,
-    /// What this process remembers of it once it was read back.
+pub(super) struct Found {
+    pub(super) path: String,
+    /// What is remembered of it once it was read back.
     seen: SeenNote,
-    hash: String,
-    note: Note,
-    id: Option<MemoryId>,
+    pub(super) hash: String,
+    pub(super) note: Note,
+    pub(super) id: Option<MemoryId>,
 }
 
 /// What reading the vault back brought.
@@ -47,6 +37,10 @@ pub(super) struct Reconciled {
     pub(super) edited: Vec<(MemoryId, String)>,
     /// Promotions that a crash had left without their line.
     pub(super) finished: Vec<(MemoryId, String)>,
+    /// Notes that a person wrote, and the memories that they are now.
+    pub(super) adopted: Vec<(MemoryId, String)>,
+    /// Memories whose notes were deleted, and where these were.
+    pub(super) vanished: Vec<(MemoryId, String)>,
     /// What a person should know: `path: why`.
     pub(super) problems: Vec<String>,
     /// What changed in the vault by our own hand.
@@ -54,63 +48,99 @@ pub(super) struct Reconciled {
 }
 
 impl Engine {
-    /// Reads the vault back. Cheap where nothing changed: sizes and times are compared.
+    /// Reads the vault back. Cheap where nothing changed: sizes and times are compared. `any_number` of missing notes
+    /// counts as deleted where a person said so.
     ///
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io) where the vault cannot be listed or the journal cannot be written.
-    pub(super) fn reconcile(&self, now: Timestamp) -> Result<Reconciled> {
+    pub(super) fn reconcile(&self, now: Timestamp, any_number: bool) -> Result<Reconciled> {
         let mut reconciled = Reconciled::default();
         if !self.vault.exists() {
             return Ok(reconciled);
         }
         self.refresh_at(now)?;
-        let entries = self.vault.list()?.entries;
-        let there: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
-        let mut found = self.read_changed(&entries, &there, &mut reconciled);
+        let listing = self.vault.list()?;
+        let there: HashSet<String> = listing.entries.iter().map(|entry| entry.path.clone()).collect();
+        let (mut found, are_all_read) = self.read_changed(&listing.entries, &there, now, &mut reconciled);
         self.notice_problems(&found, &mut reconciled);
-        if found.is_empty() {
-            return Ok(reconciled);
+        if !found.is_empty() {
+            self.take_over(&mut found, &there, now, &mut reconciled)?;
+            self.finish_forgetting(&found, &mut reconciled);
+            // Only now: had the journal refused the edits, they would be looked at again.
+            let mut seen = self.seen();
+            for found in found {
+                seen.insert(found.path, found.seen);
+            }
         }
+        self.adopt_new(&listing.entries, now, &mut reconciled)?;
+        if are_all_read {
+            self.hide_vanished(&listing, now, any_number, &mut reconciled)?;
+        }
+        // What is not there and not expected needs no keeping.
+        let expected: HashSet<String> = {
+            let store = self.store();
+            let notes = store.state.memories().filter_map(|memory| memory.note.as_ref());
+            notes.filter(|note| !there.contains(&note.path)).map(|note| note.path.clone()).collect()
+        };
+        self.seen().retain(|path| there.contains(path) || expected.contains(path));
+        drop(self.keep_seen());
+        Ok(reconciled)
+    }
+
+    /// Writes what the found notes say into the journal.
+    fn take_over(
+        &self,
+        found: &mut Vec<Found>,
+        there: &HashSet<String>,
+        now: Timestamp,
+        reconciled: &mut Reconciled,
+    ) -> Result<()> {
         let needs_writing = {
             let store = self.store();
             let mut report = Report::default();
-            found.iter().any(|found| !self.lines_for(&store.state, found, &there, &mut report).is_empty())
+            found.iter().any(|found| !self.lines_for(&store.state, found, there, &mut report).is_empty())
         };
-        if needs_writing {
-            self.write(now, |draft| {
-                // Another process may have written a note since it was read here; only its newest words are a
-                // person's. The others are looked at the next time.
-                found.retain(|found| self.is_as_found(found));
-                let (store, mut report) = (draft.store(), Report::default());
-                let mut lines = Vec::new();
-                for found in &found {
-                    let own = self.lines_for(&store.state, found, &there, &mut report);
-                    let (Some(id), Some(first)) = (found.id, own.first()) else { continue };
-                    let list = if first.op == Op::Promote { &mut reconciled.finished } else { &mut reconciled.edited };
-                    list.push((id, found.path.clone()));
-                    // A note that was moved or renamed leaves its old place in git too.
-                    let known = store.state.get(id).and_then(|memory| memory.note.as_ref());
-                    if let Some(known) = known.filter(|known| known.path != found.path) {
-                        let moved_from = Change { path: known.path.clone(), kind: ChangeKind::Remove };
-                        reconciled.changes.push(moved_from);
-                    }
-                    reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Write });
-                    lines.extend(own);
+        if !needs_writing {
+            return Ok(());
+        }
+        // Of two notes with one id the one whose name is known comes first, and the others say nothing.
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        self.write(now, |draft| {
+            // Another process may have written a note since it was read here; only its newest words are a person's.
+            // The others are looked at the next time.
+            found.retain(|found| self.is_as_found(found));
+            let (store, mut report) = (draft.store(), Report::default());
+            let (mut lines, mut handled) = (Vec::new(), HashSet::new());
+            for found in found.iter() {
+                let own = self.lines_for(&store.state, found, there, &mut report);
+                let (Some(id), Some(first)) = (found.id, own.first()) else { continue };
+                if !handled.insert(id) {
+                    continue;
                 }
-                if report.count > 0 {
+                let list = if first.op == Op::Promote { &mut reconciled.finished } else { &mut reconciled.edited };
+                list.push((id, found.path.clone()));
+                if store.state.get(id).is_none() {
                     reconciled.problems.push(format!(
-                        "secrets in edited notes were left out of the journal: {}",
-                        report.rules.join(", ")
+                        "{}: its memory {id} had been forgotten, and its note was edited since: it is remembered again",
+                        found.path
                     ));
                 }
-                Ok((lines, ()))
-            })?;
-        }
-        self.finish_forgetting(&found, &mut reconciled);
-        // Only now: had the journal refused the edits, they would be looked at again.
-        let mut seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        seen.extend(found.into_iter().map(|found| (found.path, found.seen)));
-        Ok(reconciled)
+                // A note that was moved or renamed leaves its old place in git too.
+                let known = store.state.get(id).and_then(|memory| memory.note.as_ref());
+                if let Some(known) = known.filter(|known| known.path != found.path) {
+                    reconciled.changes.push(Change { path: known.path.clone(), kind: ChangeKind::Remove });
+                }
+                reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Write });
+                lines.extend(own);
+            }
+            if report.count > 0 {
+                reconciled.problems.push(format!(
+                    "secrets in edited notes were left out of the journal: {}",
+                    report.rules.join(", ")
+                ));
+            }
+            Ok((lines, ()))
+        })
     }
 
     /// Whether a note still is what was read of it.
@@ -118,21 +148,27 @@ impl Engine {
         self.vault.read(&found.path).is_ok_and(|text| content_hash(text.as_bytes()) == found.hash)
     }
 
-    /// Reads the notes whose size or time changed.
-    fn read_changed(&self, entries: &[Entry], there: &HashSet<String>, reconciled: &mut Reconciled) -> Vec<Found> {
-        // A note that left its place may be one that was seen elsewhere before.
+    /// Reads the notes whose size or time changed. And whether all could be read.
+    fn read_changed(
+        &self,
+        entries: &[Entry],
+        there: &HashSet<String>,
+        now: Timestamp,
+        reconciled: &mut Reconciled,
+    ) -> (Vec<Found>, bool) {
+        // A note that left its place may be one that was seen elsewhere before; one that was gone may be back.
         let missing: HashSet<MemoryId> = {
             let store = self.store();
-            let is_missing = |memory: &&Memory| memory.note.as_ref().is_some_and(|note| !there.contains(&note.path));
+            let is_missing = |memory: &&Memory| {
+                memory.note.as_ref().is_some_and(|note| !note.is_there() || !there.contains(&note.path))
+            };
             store.state.memories().filter(is_missing).map(|memory| memory.id).collect()
         };
-        let mut seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut found = Vec::new();
+        let mut seen = self.seen();
+        let (mut found, mut are_all_read) = (Vec::new(), true);
         for entry in entries {
-            let is_known = seen.get(&entry.path).is_some_and(|known| {
-                known.size == entry.size
-                    && known.modified_millis == entry.modified_millis
-                    && known.id.is_none_or(|id| !missing.contains(&id))
+            let is_known = seen.notes.get(&entry.path).is_some_and(|known| {
+                known.is_unchanged(entry) && known.id.is_none_or(|id| !missing.contains(&id))
             });
             if is_known {
                 continue;
@@ -140,11 +176,13 @@ impl Engine {
             let text = match self.vault.read(&entry.path) {
                 Ok(text) => text,
                 Err(error) => {
+                    are_all_read = false;
                     reconciled.problems.push(error.to_string());
                     continue;
                 }
             };
             if conflict_marker(&text).is_some() {
+                are_all_read = false;
                 reconciled
                     .problems
                     .push(format!("{}: git left a conflict in it; it is read once that is resolved", entry.path));
@@ -153,9 +191,8 @@ impl Engine {
             let hash = content_hash(text.as_bytes());
             let note = Note::parse(&text);
             let id = note.id();
-            let now_seen =
-                SeenNote { size: entry.size, modified_millis: entry.modified_millis, hash: hash.clone(), id };
-            let is_same = seen.get(&entry.path).is_some_and(|known| known.hash == hash)
+            let now_seen = SeenNote::new(entry, hash.clone(), id, now);
+            let is_same = seen.notes.get(&entry.path).is_some_and(|known| known.hash == hash)
                 && id.is_none_or(|id| !missing.contains(&id));
             if is_same {
                 seen.insert(entry.path.clone(), now_seen);
@@ -163,7 +200,7 @@ impl Engine {
                 found.push(Found { path: entry.path.clone(), seen: now_seen, hash, note, id });
             }
         }
-        found
+        (found, are_all_read)
     }
 
     /// What a person should know of the notes that changed.
@@ -187,7 +224,10 @@ impl Engine {
 
     /// The lines that a found note calls for; none where it is as it was last seen.
     fn lines_for(&self, state: &State, found: &Found, there: &HashSet<String>, report: &mut Report) -> Vec<Line> {
-        let Some(memory) = found.id.and_then(|id| state.get(id)) else { return Vec::new() };
+        let Some(id) = found.id else { return Vec::new() };
+        let Some(memory) = state.get(id) else {
+            return self.revival(state, id, found, report).into_iter().collect();
+        };
         let Some(known) = &memory.note else {
             let promoted = Line {
                 path: Some(found.path.clone()),
@@ -204,10 +244,20 @@ impl Engine {
             // Two notes with one id: the known one counts, see `vault_findings`.
             return Vec::new();
         }
-        if !is_moved && known.hash == found.hash && !known.is_gone {
+        if !is_moved && known.hash == found.hash && known.is_there() {
             return Vec::new();
         }
         vec![self.edit_line(memory, Some(known), found, report)]
+    }
+
+    /// A note of a forgotten memory that says something else than the memory did was edited by a person, who wants it.
+    /// One that says the same is a stale copy.
+    fn revival(&self, state: &State, id: MemoryId, found: &Found, report: &mut Report) -> Option<Line> {
+        let memory = state.forgotten(id)?;
+        let known = memory.note.as_ref().filter(|known| known.hash != found.hash)?;
+        let text = clean(&found.note.text(), &mut Report::default());
+        let is_edited = !text.is_empty() && text != memory.text && found.note.problems.is_empty();
+        is_edited.then(|| self.edit_line(memory, Some(known), found, report))
     }
 
     /// What a person's edit says. The text is always told whole, so that the edit alone keeps the memory alive.
@@ -320,17 +370,19 @@ impl Engine {
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): nothing was read back then.
     pub fn read_back(&self) -> Result<Vec<String>> {
-        Ok(self.read_back_at(self.clock.now())?.problems)
+        Ok(self.read_back_at(self.clock.now(), false)?.problems)
     }
 
-    pub(super) fn read_back_at(&self, now: Timestamp) -> Result<ReadBack> {
-        let reconciled = self.reconcile(now)?;
+    pub(super) fn read_back_at(&self, now: Timestamp, any_number: bool) -> Result<ReadBack> {
+        let reconciled = self.reconcile(now, any_number)?;
         self.look_around(now);
         let paths = reconciled.edited.iter().chain(&reconciled.finished).map(|(_, path)| path.clone());
         let mut read = ReadBack {
             edited: paths.collect(),
             finished: reconciled.finished.clone(),
-            problems: reconciled.problems,
+            adopted: reconciled.adopted.iter().map(|(_, path)| path.clone()).collect(),
+            vanished: reconciled.vanished.iter().map(|(_, path)| path.clone()).collect(),
+            problems: reconciled.problems.clone(),
             ..ReadBack::default()
         };
         // What a crash of ours left half done in git must not stand in the person's way.
@@ -338,10 +390,16 @@ impl Engine {
             read.problems.push(error.to_string());
         }
         if !reconciled.changes.is_empty() {
-            let titles: Vec<&str> = read.edited.iter().map(|path| stem(path)).collect();
-            let what = if reconciled.edited.is_empty() { "Promote" } else { "Edit in Obsidian" };
-            let ids: Vec<String> =
-                reconciled.edited.iter().chain(&reconciled.finished).map(|(id, _)| id.to_string()).collect();
+            let Reconciled { edited, finished, adopted, vanished, .. } = &reconciled;
+            let (what, about) = match () {
+                () if !edited.is_empty() => ("Edit in Obsidian", edited),
+                () if !adopted.is_empty() => ("Adopt", adopted),
+                () if !vanished.is_empty() => ("Delete in Obsidian", vanished),
+                () => ("Promote", finished),
+            };
+            let titles: Vec<&str> = about.iter().map(|(_, path)| stem(path)).collect();
+            let all = edited.iter().chain(finished).chain(adopted).chain(vanished);
+            let ids: Vec<String> = all.map(|(id, _)| id.to_string()).collect();
             let (commit, notice) = self.commit(&reconciled.changes, &subject(what, &titles), &ids, now)?;
             read.commit = commit;
             read.problems.extend(notice);
@@ -356,24 +414,18 @@ pub(super) struct ReadBack {
     pub(super) edited: Vec<String>,
     /// Promotions that a crash had left unfinished, with their notes.
     pub(super) finished: Vec<(MemoryId, String)>,
+    /// Notes of a person's own that are memories now.
+    pub(super) adopted: Vec<String>,
+    /// Notes that were deleted: their memories are hidden.
+    pub(super) vanished: Vec<String>,
     pub(super) commit: Option<String>,
     pub(super) problems: Vec<String>,
 }
 
 fn is_note_of(memory: &Memory, path: &str) -> bool {
-    memory.note.as_ref().is_some_and(|note| note.path == path && !note.is_gone)
+    memory.note.as_ref().is_some_and(|note| note.path == path && note.is_there())
 }
 
-impl Engine {
-    /// Paths of notes that name a memory, as they were last read, of the memories that `is_wanted` picks; by path.
-    pub(super) fn seen_notes_of(&self, is_wanted: impl Fn(MemoryId) -> bool) -> Vec<(String, MemoryId)> {
-        let seen = self.seen_notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let named = seen.iter().filter_map(|(path, seen)| Some((path.clone(), seen.id.filter(|id| is_wanted(*id))?)));
-        let mut named: Vec<(String, MemoryId)> = named.collect();
-        named.sort();
-        named
-    }
-}
 
 /// Values of our keys that make no sense: they are not taken over, and the note is not refreshed.
 pub(super) fn odd_values(note: &Note) -> Vec<String> {

@@ -85,7 +85,7 @@ impl Engine {
     pub fn revise(&self, request: &ReviseRequest) -> Result<ReviseAnswer> {
         let now = self.clock.now();
         // What a person changed in the note comes first.
-        let read = self.read_back_at(now)?;
+        let read = self.read_back_at(now, false)?;
         let mut report = Report::default();
         let line = requested(request, &self.time_zone, &mut report)?;
         let (mut answer, change) = self.write(now, |draft| {
@@ -93,7 +93,7 @@ impl Engine {
             let memory = Self::resolve_existing(&store.state, &request.id)?;
             let line = Line { id: Some(memory.id), ..differences(memory, line) };
             let changed: Vec<String> = changed_fields(&line).into_iter().map(str::to_owned).collect();
-            let note = memory.note.as_ref().filter(|note| !note.is_gone).map(|note| note.path.clone());
+            let note = memory.note.as_ref().filter(|note| note.is_there()).map(|note| note.path.clone());
             let why = if changed.is_empty() {
                 Some("it already says so".to_owned())
             } else {

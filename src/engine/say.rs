@@ -261,7 +261,7 @@ pub fn restore(answer: &RestoreAnswer) -> String {
         line!(text, "purged, gone for good: {}", answer.purged.join(", "));
     }
     if !answer.not_found.is_empty() {
-        line!(text, "neither forgotten nor faded: {}", answer.not_found.join(", "));
+        line!(text, "neither forgotten, faded nor vanished: {}", answer.not_found.join(", "));
     }
     notice(&mut text, answer.notice.as_ref());
     text
@@ -295,6 +295,15 @@ pub fn tidy(answer: &TidyAnswer) -> String {
     let mut text = String::new();
     for path in &answer.edited {
         line!(text, "read back: {path}");
+    }
+    for path in &answer.adopted {
+        line!(text, "adopted: {path}");
+    }
+    for path in &answer.vanished {
+        line!(text, "deleted in the vault, hidden: {path}");
+    }
+    for id in &answer.forgotten {
+        line!(text, "forgotten, its note was deleted long ago: {id} (`ebbmark restore {id}` brings it back)");
     }
     promoted_lines(&mut text, &answer.promoted, &answer.candidates);
     for path in &answer.refreshed {

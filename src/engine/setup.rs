@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// What names the vault in `state.json`: its id, or its path where it is a person's own.
-    fn vault_key(&self) -> Result<String> {
+    pub(super) fn vault_key(&self) -> Result<String> {
         Ok(self.vault.vault_id()?.unwrap_or_else(|| self.vault.root().display().to_string()))
     }
 

@@ -29,6 +29,9 @@ pub struct TidyRequest {
     /// Only say what would be done.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
     pub dry_run: Option<bool>,
+    /// Notes that are missing were deleted, however many they are. For a person to say.
+    #[serde(skip)]
+    pub accept_missing: bool,
 }
 
 /// What tidy did, or would do.
@@ -36,6 +39,15 @@ pub struct TidyRequest {
 pub struct TidyAnswer {
     /// Notes with a person's edits that were read back.
     pub edited: Vec<String>,
+    /// Notes that a person wrote and that are memories now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub adopted: Vec<String>,
+    /// Notes that a person deleted: their memories are hidden.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vanished: Vec<String>,
+    /// Memories that were forgotten because their notes were deleted long ago.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub forgotten: Vec<String>,
     /// Memories that were promoted.
     pub promoted: Vec<Promoted>,
     /// Memories that would be promoted (`dry_run`, or promotion is not automatic).
@@ -71,8 +83,12 @@ impl Engine {
         if is_dry {
             self.refresh_at(now)?;
         } else {
-            let read = self.read_back_at(now)?;
+            let read = self.read_back_at(now, request.accept_missing)?;
             answer.edited = read.edited;
+            answer.adopted = read.adopted;
+            answer.vanished = read.vanished;
+            let forgotten = self.forget_vanished(now)?;
+            answer.forgotten = forgotten.iter().map(ToString::to_string).collect();
             answer.commit = read.commit;
             answer.problems = read.problems;
             answer.problems.extend(self.finish_purges(now)?);

@@ -235,7 +235,7 @@ impl Engine {
                 None => "another process was at it".into(),
             }),
             Task::ReadBack => {
-                let read = self.read_back_at(now)?;
+                let read = self.read_back_at(now, false)?;
                 let notes = match read.edited.len() {
                     0 => "nothing had changed".into(),
                     count => format!("notes read back: {count}"),

@@ -179,6 +179,7 @@ impl State {
             }
             _ => {}
         }
+        record.settle_note();
         // A memory that comes or goes changes what is superseded; anything else does not.
         let is_flipped = record.exists() != existed;
         self.edges_changed |= is_in_edge && is_flipped;

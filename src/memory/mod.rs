@@ -27,6 +27,8 @@ pub enum Status {
     Active,
     /// Its strength ebbed away: hidden, listed, restorable.
     Faded,
+    /// Its note was deleted in the vault: hidden, listed, restorable; forgotten after 30 days.
+    Vanished,
     /// A newer memory took its place.
     Superseded,
     /// Someone asked to forget it.
@@ -39,6 +41,7 @@ impl Status {
         match self {
             Status::Active => "active",
             Status::Faded => "faded",
+            Status::Vanished => "vanished",
             Status::Superseded => "superseded",
             Status::Forgotten => "forgotten",
         }
@@ -54,8 +57,15 @@ pub struct NoteRef {
     pub hash: String,
     /// What stood in its frontmatter then.
     pub wrote: Option<Wrote>,
-    /// Whether it was missing when last looked for.
-    pub is_gone: bool,
+    /// When it was found missing, where it is.
+    pub gone: Option<Timestamp>,
+}
+
+impl NoteRef {
+    /// Whether it lies in the vault, as far as was last seen.
+    pub fn is_there(&self) -> bool {
+        self.gone.is_none()
+    }
 }
 
 /// A supersession: which memory took this one's place, and when it was said.
@@ -136,6 +146,8 @@ pub struct Memory {
     pub uses: Uses,
     /// Its note in the vault, once promoted.
     pub note: Option<NoteRef>,
+    /// Whether its note was found missing and nothing told it again since.
+    pub is_vanished: bool,
     /// Where its note lies in the trash, once forgotten.
     pub trash: Option<String>,
     /// The memory that took its place.
@@ -145,7 +157,7 @@ pub struct Memory {
 impl Memory {
     /// Whether it has a note that is there.
     pub fn is_promoted(&self) -> bool {
-        self.note.as_ref().is_some_and(|note| !note.is_gone)
+        self.note.as_ref().is_some_and(NoteRef::is_there)
     }
 
     /// Whether it may be promoted without a person's word.
@@ -199,10 +211,12 @@ impl Memory {
         }
     }
 
-    /// Active, faded or superseded, at `now`.
+    /// Active, faded, vanished or superseded, at `now`.
     pub fn status(&self, config: &Config, now: Timestamp) -> Status {
         if self.superseded.is_some() || self.valid_until.is_some_and(|until| until <= now) {
             Status::Superseded
+        } else if self.is_vanished {
+            Status::Vanished
         } else if self.is_kept_by_rule(now) || !self.trace(config).has_faded(&config.decay, now) {
             Status::Active
         } else {

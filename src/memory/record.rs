@@ -132,6 +132,8 @@ pub(super) struct Record {
     pub(super) purge: Option<Box<Purge>>,
     pub(super) trash_clock: Clock,
     pub(super) created_clock: Option<Timestamp>,
+    /// Order of the line that found its note missing, while no other says that it is there.
+    gone: Option<i64>,
     /// Greatest order of any line about it.
     pub(super) newest: i64,
     pub(super) has_text: bool,
@@ -158,6 +160,7 @@ impl Record {
             sources: Vec::new(),
             uses: Uses::default(),
             note: None,
+            is_vanished: false,
             trash: None,
             superseded: None,
         };
@@ -170,6 +173,7 @@ impl Record {
             purge: None,
             trash_clock: Clock::default(),
             created_clock: None,
+            gone: None,
             newest: i64::MIN,
             has_text: false,
         }
@@ -209,6 +213,7 @@ impl Record {
         self.memory.superseded = superseded;
         self.clocks = FieldClocks::default();
         self.created_clock = None;
+        self.gone = None;
         self.has_text = false;
         old.note.map(|note| note.hash).filter(|hash| !hash.is_empty()).into_iter().collect()
     }
@@ -218,7 +223,7 @@ impl Record {
             path: String::new(),
             hash: String::new(),
             wrote: None,
-            is_gone: false,
+            gone: None,
         })
     }
 
@@ -318,13 +323,19 @@ impl Record {
         }
         let hash = line.hash.take();
         if (hash.is_some() || line.gone) && self.clocks.take(Field::NoteHash, clock) {
+            self.gone = line.gone.then_some(clock.order);
             let note = self.note();
-            note.is_gone = line.gone;
+            note.gone = line.gone.then_some(line.at);
             note.wrote = line.wrote;
             if let Some(hash) = hash {
                 note.hash = hash;
             }
         }
+    }
+
+    /// Whether it counts as vanished, once a line was folded in. A tie goes to the missing note.
+    pub(super) fn settle_note(&mut self) {
+        self.memory.is_vanished = self.gone.is_some_and(|gone| self.alive.is_none_or(|alive| alive <= gone));
     }
 
     pub(super) fn set_uses(&mut self, line: &mut Line, replica: u32) {

@@ -59,7 +59,7 @@ impl Engine {
         }
         let there: HashSet<&str> = listing.entries.iter().map(|entry| entry.path.as_str()).collect();
         for memory in self.store().state.memories() {
-            let note = memory.note.as_ref().filter(|note| !note.is_gone && !there.contains(note.path.as_str()));
+            let note = memory.note.as_ref().filter(|note| note.is_there() && !there.contains(note.path.as_str()));
             if let Some(note) = note {
                 find(&note.path, format!("the note of memory {} is missing; its text is still remembered", memory.id));
             }

@@ -1,0 +1,155 @@
+//! What this machine has seen in the vault: a note that is missing counts only where it was seen before.
+//!
+//! Kept in `vaults/` of the home, one file a vault, so that a new process reads only the notes that changed since.
+//! Losing the file loses nothing: all notes are read once more, and none of them counts as missing.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::Engine;
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::files;
+use crate::id::{MemoryId, content_hash};
+use crate::vault::Entry;
+
+/// A note that was saved so recently may be saved again with the same size and time: it is read again, milliseconds.
+const SETTLED_AFTER_MS: i64 = 2_000;
+
+/// A note as it was last read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SeenNote {
+    size: u64,
+    /// Absent where the next look must read it again.
+    #[serde(rename = "modified", skip_serializing_if = "Option::is_none")]
+    modified_millis: Option<i64>,
+    /// Hash of its bytes.
+    pub(super) hash: String,
+    /// The memory that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) id: Option<MemoryId>,
+}
+
+impl SeenNote {
+    /// A note as it was read at `now`.
+    pub(super) fn new(entry: &Entry, hash: String, id: Option<MemoryId>, now: Timestamp) -> Self {
+        let is_settled = entry.modified_millis.saturating_add(SETTLED_AFTER_MS) <= now.millis();
+        SeenNote { size: entry.size, modified_millis: is_settled.then_some(entry.modified_millis), hash, id }
+    }
+
+    /// Whether size and time say that it was not written since.
+    pub(super) fn is_unchanged(&self, entry: &Entry) -> bool {
+        self.size == entry.size && self.modified_millis == Some(entry.modified_millis)
+    }
+}
+
+/// All that was seen in one vault.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Seen {
+    /// Id of the vault, or its path where it is a person's own.
+    vault: String,
+    /// Where it was. In another place everything is looked at anew: a copy of the vault has the same id.
+    root: PathBuf,
+    /// Notes by path from the vault's root.
+    pub(super) notes: BTreeMap<String, SeenNote>,
+    /// Memories whose notes were found missing here, and when.
+    #[serde(default)]
+    pub(super) vanished: BTreeMap<MemoryId, Timestamp>,
+    /// Notes that are no memories, with the hash at which that was found.
+    #[serde(skip)]
+    refused: BTreeMap<String, String>,
+    #[serde(skip)]
+    is_changed: bool,
+}
+
+impl Seen {
+    /// Notes what was seen at a path.
+    pub(super) fn insert(&mut self, path: String, note: SeenNote) {
+        if self.notes.get(&path) == Some(&note) {
+            return;
+        }
+        if let Some(id) = note.id {
+            self.vanished.remove(&id);
+        }
+        self.notes.insert(path, note);
+        self.is_changed = true;
+    }
+
+    /// Keeps only what `is_kept`.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
+        let before = self.notes.len();
+        self.notes.retain(|path, _| is_kept(path));
+        self.is_changed |= self.notes.len() != before;
+    }
+
+    /// Notes that what stands at a path is no memory.
+    pub(super) fn refuse(&mut self, path: &str, hash: &str) {
+        self.refused.insert(path.to_owned(), hash.to_owned());
+    }
+
+    /// Whether it was found to be no memory, and is still the same.
+    pub(super) fn is_refused(&self, path: &str, hash: &str) -> bool {
+        self.refused.get(path).is_some_and(|refused| refused == hash)
+    }
+
+    /// Notes that a memory's note is missing.
+    pub(super) fn lose(&mut self, path: &str, id: MemoryId, now: Timestamp) {
+        self.notes.remove(path);
+        self.vanished.insert(id, now);
+        self.is_changed = true;
+    }
+}
+
+impl Engine {
+    /// What was seen of the vault that is there now.
+    pub(super) fn seen(&self) -> MutexGuard<'_, Seen> {
+        let mut seen = self.seen_notes.lock().unwrap_or_else(PoisonError::into_inner);
+        // Where the vault cannot be told, it is another one than any known.
+        let vault = self.vault_key().unwrap_or_default();
+        if seen.vault != vault || seen.root != self.vault.root() {
+            let bytes = files::read_if_there(&self.seen_path(&vault)).ok().flatten().unwrap_or_default();
+            let kept: Seen = serde_json::from_slice(&bytes).unwrap_or_default();
+            let is_it = kept.vault == vault && kept.root == self.vault.root();
+            *seen = if is_it { kept } else { Seen::default() };
+            seen.vault = vault;
+            seen.root = self.vault.root().to_owned();
+        }
+        seen
+    }
+
+    fn seen_path(&self, vault: &str) -> PathBuf {
+        self.home.join("vaults").join(format!("{}.json", content_hash(vault.as_bytes())))
+    }
+
+    /// Writes down what was seen, for the next process.
+    ///
+    /// # Errors
+    /// [`Error::Io`](crate::error::Error::Io): then the next process reads more than it had to.
+    pub(super) fn keep_seen(&self) -> Result<()> {
+        let mut seen = self.seen();
+        if !seen.is_changed {
+            return Ok(());
+        }
+        let text = serde_json::to_vec(&*seen).map_err(|error| crate::error::Error::Internal(error.to_string()))?;
+        files::create_folder(&self.home.join("vaults"))?;
+        files::write_atomic(&self.seen_path(&seen.vault), &text)?;
+        seen.is_changed = false;
+        Ok(())
+    }
+
+    /// Notes that name a memory, as they were last read, of the memories that `is_wanted` picks; by path.
+    pub(super) fn seen_notes_of(&self, is_wanted: impl Fn(MemoryId) -> bool) -> Vec<(String, MemoryId)> {
+        let seen = self.seen();
+        let named = seen.notes.iter();
+        named.filter_map(|(path, seen)| Some((path.clone(), seen.id.filter(|id| is_wanted(*id))?))).collect()
+    }
+
+    /// Notes that this process has written a note, so that its absence will be noticed.
+    pub(super) fn saw_written(&self, path: &str, hash: &str, id: MemoryId) {
+        let note = SeenNote { size: 0, modified_millis: None, hash: hash.to_owned(), id: Some(id) };
+        self.seen().insert(path.to_owned(), note);
+    }
+}
