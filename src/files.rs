@@ -22,6 +22,9 @@ pub use reserve::{give_up_reserve, keep_reserve};
 
 use crate::error::{Error, Result};
 
+/// A folder of the home, the home, and where that lies.
+const FOLDERS_MADE: usize = 3;
+
 /// Makes a folder and its missing parents, readable by the owner only. An existing folder is left as it is.
 ///
 /// # Errors
@@ -44,6 +47,15 @@ fn make_folders(path: &Path) -> io::Result<()> {
         made => made?,
     }
     sync_entries(above)
+}
+
+/// Makes the entries of a folder of ours durable, and its own where we may have made it: another process may have been
+/// killed before it had.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn settle_folder(path: &Path) -> Result<()> {
+    path.ancestors().take(FOLDERS_MADE).try_for_each(sync_folder)
 }
 
 fn sync_folder(path: &Path) -> Result<()> {

@@ -15,7 +15,8 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Opens the file for appending, making it where it is missing. On return its folder entry is on disk.
+    /// Opens the file for appending, making it where it is missing. On return its folder entry is on disk, also where
+    /// another process made the file, or gave it its name, and was killed before it had synced that.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -23,16 +24,12 @@ impl Appender {
         let file = match system::open_to_append(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 drop(system::create_new(path).map_err(Error::io("create", path))?);
-                if let Err(error) = sync_folder(parent(path)) {
-                    // Else the next one would take its entry for durable.
-                    drop(system::remove(path));
-                    return Err(error);
-                }
                 system::open_to_append(path)
             }
             opened => opened,
         };
         let file = file.map_err(Error::io("open", path))?;
+        sync_folder(parent(path))?;
         Ok(Appender { open: OpenFile { file, path: path.to_owned() }, has_failed: false })
     }
 

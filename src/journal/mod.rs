@@ -521,12 +521,17 @@ impl Guard<'_> {
         newest_order: impl Fn(MemoryId) -> Option<i64>,
     ) -> Result<()> {
         let path = self.journal.own_path(&self.replica);
-        files::create_folder(&self.journal.home.join("short-term"))?;
-        let (mut stamper, is_new) = {
+        let folder = self.journal.home.join("short-term");
+        files::create_folder(&folder)?;
+        let (mut stamper, is_first) = {
             let tails = self.journal.tails();
-            let stamper = Stamper::new(tails.greatest_number(&self.replica), tails.order());
-            (stamper, tails.extent(&path).1 == 0 && !path.exists())
+            (Stamper::new(tails.greatest_number(&self.replica), tails.order()), tails.extent(&path).1 == 0)
         };
+        if is_first {
+            files::settle_folder(&folder)?;
+        }
+        // A crash may have come between making the file and its first line.
+        let is_new = is_first && std::fs::metadata(&path).map_or(true, |facts| facts.len() == 0);
         if is_new {
             lines.insert(0, Line { replica: Some(self.replica.clone()), created: Some(now), ..Line::new(Op::Journal) });
         }
