@@ -413,6 +413,22 @@ mod tests {
     }
 
     #[test]
+    fn an_append_that_fails_leaves_nothing_of_its_lines() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("j");
+        for fault in [rehearsal::Fault::Short, rehearsal::Fault::Sync] {
+            fs::write(&path, b"whole\n").unwrap();
+            let mut file = Appender::open(&path).unwrap();
+            let plan = rehearsal::Plan { fault, nth: 0, stays: false };
+            let (done, _) = rehearsal::failing(plan, || file.append(b"one\ntwo\nthree\n", true));
+            assert!(done.is_err());
+            assert_eq!(read(&path).unwrap(), b"whole\n", "{fault:?}");
+            file.append(b"next\n", true).unwrap();
+            assert_eq!(read(&path).unwrap(), b"whole\nnext\n", "{fault:?}");
+        }
+    }
+
+    #[test]
     fn a_held_lock_is_refused_with_its_holder() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("lock");

@@ -296,6 +296,7 @@ impl Engine {
             decide(&draft)?
         };
         if lines.is_empty() {
+            guard.settle()?;
             return Ok(answer);
         }
         let uses = self.take_pending_uses();

@@ -344,7 +344,10 @@ impl Journal {
         }
         let guard = self.lock()?;
         let mut appended = if old.is_current() {
-            old.read_from(file.len() as u64)?
+            // A write that failed may have been cut off, and another one stand in its place.
+            let mark = &file[file.len().saturating_sub(codec::MARK)..];
+            let since = old.read_from((file.len() - mark.len()) as u64)?;
+            since.strip_prefix(mark).ok_or_else(changed)?.to_vec()
         } else {
             let current = files::read(&path)?;
             current.strip_prefix(file.as_slice()).ok_or_else(changed)?.to_vec()
@@ -508,6 +511,29 @@ impl Guard<'_> {
         Err(Error::Io { action: "read", path, source })
     }
 
+    /// Makes durable what this machine's own file holds. For an answer that writes nothing: it rests on lines whose
+    /// writer may have been killed before it had synced them.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn settle(&mut self) -> Result<()> {
+        let path = self.journal.own_path(&self.replica);
+        if self.journal.durability != Durability::Always || !path.exists() {
+            return Ok(());
+        }
+        let appender = self.appender(&path)?;
+        appender.sync()?;
+        self.writer.appender = Some(appender);
+        Ok(())
+    }
+
+    fn appender(&mut self, path: &Path) -> Result<Appender> {
+        match self.writer.appender.take() {
+            Some(appender) if appender.is_current() => Ok(appender),
+            _ => Appender::open(path),
+        }
+    }
+
     /// Stamps the lines with number, time and order and appends them with one write. On return they are on disk.
     /// `newest_order` tells the greatest order known of a memory: a line about it always comes after.
     /// The journals must have been refreshed under this guard, and [`Guard::ensure_read`].
@@ -548,10 +574,7 @@ impl Guard<'_> {
             }
             bytes.extend_from_slice(&rendered);
         }
-        let appender = match self.writer.appender.take() {
-            Some(appender) if appender.is_current() => appender,
-            _ => Appender::open(&path)?,
-        };
+        let appender = self.appender(&path)?;
         let Writer { appender: slot, unsynced_since, has_reserve, .. } = &mut *self.writer;
         let appender = slot.insert(appender);
         let since = unsynced_since.unwrap_or(now);

@@ -33,6 +33,38 @@ fn is_synced(calls: &[Call], path: &Path) -> bool {
 }
 
 #[test]
+fn a_call_made_again_after_a_failed_sync_is_written_again() {
+    let store = named();
+    let engine = store.engine();
+    engine.save("Keeps bees behind the house");
+    let plan = Plan { fault: Fault::Sync, nth: 0, stays: false };
+    let (refused, is_met) = failing(plan, || engine.remember(&keyed("Plays the oboe")));
+    assert!(is_met && refused.is_err());
+    assert_eq!(store.engine().texts("oboe").len(), 0, "nothing is left of what could not be synced");
+    let (answer, calls) = noted(|| engine.remember(&keyed("Plays the oboe")));
+    assert!(answer.is_ok());
+    let written = place_of(&calls, |call| matches!(call, Call::Write { path, .. } if *path == store.journal()));
+    let synced = place_of(&calls, |call| matches!(call, Call::Sync(path) if *path == store.journal()));
+    assert!(written.is_some() && written < synced, "{calls:?}");
+}
+
+#[test]
+fn what_a_killed_process_wrote_is_synced_before_another_answers_for_it() {
+    let store = named();
+    let first = store.engine();
+    let told = first.remember(&keyed("Plays the oboe")).unwrap().results.remove(0);
+    let second = store.engine();
+    let (answer, calls) = noted(|| second.remember(&keyed("Plays the oboe")));
+    assert_eq!(answer.unwrap().results[0].id, told.id);
+    assert!(is_synced(&calls, &store.journal()), "{calls:?}");
+    let text = Some("Plays the oboe".to_owned());
+    let request = ReviseRequest { id: told.id.unwrap(), text, ..ReviseRequest::default() };
+    let (answer, calls) = noted(|| second.revise(&request));
+    assert!(answer.unwrap().changed.is_empty());
+    assert!(is_synced(&calls, &store.journal()), "{calls:?}");
+}
+
+#[test]
 fn a_file_that_another_process_made_or_replaced_has_its_name_on_disk_before_a_line_is() {
     let store = named();
     store.engine().save("Keeps bees behind the house");
