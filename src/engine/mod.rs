@@ -289,8 +289,7 @@ impl Engine {
     /// acknowledged before, by any process of this home.
     fn write<T>(&self, now: Timestamp, decide: impl FnOnce(&Draft<'_>) -> Result<(Vec<Line>, T)>) -> Result<T> {
         let mut guard = self.journal.lock()?;
-        self.refresh_at(now)?;
-        guard.ensure_read()?;
+        self.catch_up(&mut guard, now)?;
         let (mut lines, answer) = {
             let draft = Draft { engine: self, replica: guard.replica(), number: guard.next_number(), now };
             decide(&draft)?
@@ -307,6 +306,17 @@ impl Engine {
         }
         self.refresh_at(now)?;
         Ok(answer)
+    }
+
+    /// Reads all that was written before this process's turn.
+    fn catch_up(&self, guard: &mut Guard<'_>, now: Timestamp) -> Result<()> {
+        self.refresh_at(now)?;
+        guard.ensure_read()?;
+        if guard.end_last_line()? {
+            self.refresh_at(now)?;
+            guard.ensure_read()?;
+        }
+        Ok(())
     }
 
     /// Appends lines under the guard. No lock on the store is held while the journal is written.

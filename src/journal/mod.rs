@@ -485,8 +485,8 @@ impl Guard<'_> {
         self.journal.tails().greatest_number(&self.replica).saturating_add(1)
     }
 
-    /// Makes sure that this machine's own file was read to its end: else what is decided would rest on less than what
-    /// was acknowledged, and numbers would be given twice. Only right after a refresh under this guard.
+    /// Makes sure that this machine's own file was read to its last whole line: else what is decided would rest on
+    /// less than what was acknowledged, and numbers would be given twice. Only right after a refresh under this guard.
     ///
     /// # Errors
     /// [`Error::Io`] where it was not; [`Error::Newer`] where a newer Ebbmark wrote to it.
@@ -525,6 +525,26 @@ impl Guard<'_> {
         appender.sync()?;
         self.writer.appender = Some(appender);
         Ok(())
+    }
+
+    /// Ends a line that a crash left whole but for its newline: with it, it counts, and has its number. Whether there
+    /// was one, to be read before anything is decided.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn end_last_line(&mut self) -> Result<bool> {
+        let path = self.journal.own_path(&self.replica);
+        let (read_to, _) = self.journal.tails().extent(&path);
+        if std::fs::metadata(&path).map_or(0, |facts| facts.len()) <= read_to {
+            return Ok(false);
+        }
+        let mut appender = self.appender(&path)?;
+        let is_whole = matches!(codec::parse(&appender.file().read_from(read_to)?), Ok(_) | Err(codec::Fault::Newer));
+        if is_whole {
+            appender.append(b"", true)?;
+        }
+        self.writer.appender = Some(appender);
+        Ok(is_whole)
     }
 
     fn appender(&mut self, path: &Path) -> Result<Appender> {

@@ -82,3 +82,17 @@ fn a_file_that_another_process_made_or_replaced_has_its_name_on_disk_before_a_li
         syncs_first(folder);
     }
 }
+
+#[test]
+fn a_line_that_lacks_only_its_newline_keeps_its_number_for_itself() {
+    let store = named();
+    store.engine().save("Plays the oboe");
+    let whole = fs::read(store.journal()).unwrap();
+    fs::write(store.journal(), whole.trim_ascii_end()).unwrap();
+    let engine = store.engine();
+    engine.save("Keeps bees behind the house");
+    let answer = engine.doctor(&DoctorRequest { deep: Some(true), fix: None }).unwrap();
+    let twins = answer.findings.iter().filter(|finding| finding.what.contains("two machines"));
+    assert_eq!(twins.count(), 0, "{:?}", answer.findings);
+    assert_eq!(engine.counts().active, 2);
+}
