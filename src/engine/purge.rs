@@ -250,8 +250,8 @@ impl Engine {
         }
         let guard = self.journal.lock()?;
         self.refresh_at(now)?;
-        let store = self.store();
-        guard.erase_in_copies(|line| is_erased(line, &store.state))
+        // The store is not held while the journal is asked: a reader holds that and waits for the store.
+        guard.erase_in_copies(|line| is_erased(line, &self.store().state))
     }
 
     /// Removes the notes of purged memories, also from the trash, and commits that.

@@ -96,3 +96,34 @@ fn a_line_that_lacks_only_its_newline_keeps_its_number_for_itself() {
     assert_eq!(twins.count(), 0, "{:?}", answer.findings);
     assert_eq!(engine.counts().active, 2);
 }
+
+#[test]
+fn a_doctor_does_not_wait_for_a_reader_that_waits_for_it() {
+    let store = named();
+    store.configure("[git]\nmode = \"off\"\n");
+    store.fill(1_000);
+    let engine = Arc::new(store.engine());
+    let other = store.engine();
+    let (done, end) = mpsc::channel();
+    for role in 0..3 {
+        let (engine, done) = (Arc::clone(&engine), done.clone());
+        drop(thread::spawn(move || {
+            for _ in 0..1_500 {
+                match role {
+                    0 => drop(engine.doctor(&DoctorRequest::default()).unwrap()),
+                    _ => engine.refresh().unwrap(),
+                }
+                if role > 0 {
+                    thread::sleep(Duration::from_micros(300));
+                }
+            }
+            done.send(()).unwrap();
+        }));
+    }
+    for round in 0..300 {
+        other.save(&format!("Round {round} of the watch"));
+    }
+    for _ in 0..3 {
+        end.recv_timeout(Duration::from_secs(60)).expect("two threads wait for each other");
+    }
+}
