@@ -77,6 +77,23 @@ fn line(what: u8, pick: u8, round: usize, place: usize) -> Line {
     }
 }
 
+#[test]
+fn a_call_that_panicked_in_its_turn_leaves_the_turn_to_others() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = journal(home.path());
+    let mut seen = Seen::default();
+    seen.append(&journal, line(0, 0, 0, 0));
+    let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _guard = journal.lock().unwrap();
+        panic!("on purpose");
+    }));
+    assert!(broken.is_err());
+    assert!(journal.try_lock().unwrap().is_some());
+    let (done, calls) = crate::files::rehearsal::noted(|| journal.sync());
+    done.unwrap();
+    assert_eq!(calls.len(), 1, "what waits for its sync is synced: {calls:?}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 150, ..ProptestConfig::default() })]
 

@@ -87,6 +87,16 @@ impl Journal {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// This process's turn to write, if nobody has it. A call that panicked in its turn leaves nothing half: each line
+    /// is on disk or is not.
+    fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Begins a reading. Threads take turns: hold it until what was read is folded in.
     pub fn reading(&self) -> Reading<'_> {
         Reading(self.tails())
@@ -177,11 +187,10 @@ impl Journal {
     pub fn lock(&self) -> Result<Guard<'_>> {
         let patience = Patience::new(LOCK_WAIT);
         let mut writer = loop {
-            match self.writer.try_lock() {
-                Ok(writer) => break writer,
-                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) if patience.pause() => {}
-                Err(TryLockError::WouldBlock) => {
+            match self.try_writer() {
+                Some(writer) => break writer,
+                None if patience.pause() => {}
+                None => {
                     let holder = "another call of this process".into();
                     return Err(Error::Busy { path: self.home.join("lock"), holder });
                 }
@@ -213,7 +222,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Io`] where the home cannot be made or has no locks.
     pub fn try_lock(&self) -> Result<Option<Guard<'_>>> {
-        let Ok(mut writer) = self.writer.try_lock() else { return Ok(None) };
+        let Some(mut writer) = self.try_writer() else { return Ok(None) };
         files::create_folder(&self.home)?;
         let Some(lock) = Lock::try_acquire(&self.home.join("lock"))? else { return Ok(None) };
         let replica = self.claim_replica(&mut writer)?;
@@ -276,8 +285,7 @@ impl Journal {
     /// [`Error::Io`]: what was appended since the last sync may then be lost in a power cut.
     pub fn sync(&self) -> Result<()> {
         // Whoever is writing syncs what is due.
-        let Ok(mut writer) = self.writer.try_lock() else { return Ok(()) };
-        writer.sync()
+        self.try_writer().map_or(Ok(()), |mut writer| writer.sync())
     }
 
     /// Filters this machine's own file, see `docs/format.md`. The new file is prepared and synced without the lock;
