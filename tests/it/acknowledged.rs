@@ -84,6 +84,19 @@ fn a_file_that_another_process_made_or_replaced_has_its_name_on_disk_before_a_li
 }
 
 #[test]
+fn what_was_saved_is_synced_within_two_seconds_where_upkeep_is_off_too() {
+    let store = named();
+    store.configure("durability = \"interval\"\n[server]\nupkeep = false\n");
+    let (engine, clock) = store.engine_with_moved_clock();
+    engine.save("Plays the oboe");
+    clock.fetch_add(2_000, Ordering::Relaxed);
+    let ((next, done), calls) = noted(|| engine.step());
+    done.unwrap();
+    assert!(is_synced(&calls, &store.journal()), "{calls:?}");
+    assert!(next.millis() <= clock.load(Ordering::Relaxed) + 2_000);
+}
+
+#[test]
 fn a_line_that_lacks_only_its_newline_keeps_its_number_for_itself() {
     let store = named();
     store.engine().save("Plays the oboe");
