@@ -486,7 +486,7 @@ fn preview(target: &Target) -> Preview {
     Preview { id: target.id.to_string(), text }
 }
 
-/// Whether a line says something of a memory that was purged after it.
+/// Whether a line says something of a memory that was purged after it, or was not told again since.
 fn is_erased(line: &Line, state: &State) -> bool {
     let is_bare = line.text.is_none() && line.path.is_none() && line.hours.is_empty() && line.clear.is_empty();
     let is_kept = match line.op {
@@ -494,8 +494,8 @@ fn is_erased(line: &Line, state: &State) -> bool {
         // All that compaction leaves.
         _ => is_bare && !line.supersedes.is_empty(),
     };
-    let purge = line.id.and_then(|id| state.purge_of(id));
-    !is_kept && purge.is_some_and(|purge| line.order() <= purge.order)
+    let is_purged = |id| state.is_purged(id) || state.purge_of(id).is_some_and(|purge| line.order() <= purge.order);
+    !is_kept && line.id.is_some_and(is_purged)
 }
 
 /// Regular files of a folder.

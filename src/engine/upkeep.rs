@@ -248,7 +248,8 @@ impl Engine {
                 Ok(with_problems(notes, &read.problems))
             }
             Task::Tidy => {
-                let mut answer = TidyAnswer::default();
+                let problems = self.finish_purges(now)?;
+                let mut answer = TidyAnswer { problems, ..TidyAnswer::default() };
                 self.tidy_vault(&mut answer, false, now)?;
                 let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
                 Ok(with_problems(done, &answer.problems))

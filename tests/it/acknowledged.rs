@@ -97,6 +97,41 @@ fn what_was_saved_is_synced_within_two_seconds_where_upkeep_is_off_too() {
 }
 
 #[test]
+fn serving_finishes_what_another_machine_purged() {
+    let store = named();
+    let (engine, clock) = store.engine_with_moved_clock();
+    let id = engine.save("Plays the oboe");
+    engine.save("Keeps bees behind the house");
+    let at = store.now.plus_millis(1_000);
+    let purge = format!("{{\"v\":1,\"at\":\"{at}\",\"op\":\"purge\",\"id\":\"{id}\",\"hash\":\"\"}}\n");
+    fs::write(store.home().join("short-term/there.jsonl"), purge).unwrap();
+    for _ in 0..12 {
+        engine.step().1.unwrap();
+        clock.fetch_add(310_000, Ordering::Relaxed);
+    }
+    assert!(engine.find(&id).is_none());
+    assert!(!holds(&fs::read(store.journal()).unwrap(), b"oboe"));
+}
+
+#[test]
+fn a_purge_takes_a_glued_line_out_of_a_copy_and_leaves_the_other() {
+    let store = named();
+    let engine = store.engine();
+    let id = engine.save("Plays the oboe");
+    engine.save("Keeps bees behind the house");
+    let journal = fs::read(store.journal()).unwrap();
+    let lines = lines_of(&journal);
+    let copy = store.home().join("short-term/here 2.jsonl");
+    fs::write(&copy, [lines[0], lines[1].trim_ascii_end(), lines[2]].concat()).unwrap();
+    let mut request = ForgetRequest { ids: vec![id], purge: Some(true), preview_token: None };
+    request.preview_token = engine.forget(&request).unwrap().preview_token;
+    assert!(request.preview_token.is_some());
+    engine.forget(&request).unwrap();
+    let left = fs::read(&copy).unwrap();
+    assert_eq!(left, [lines[0], lines[2]].concat(), "{}", left.escape_ascii());
+}
+
+#[test]
 fn a_line_that_lacks_only_its_newline_keeps_its_number_for_itself() {
     let store = named();
     store.engine().save("Plays the oboe");
