@@ -240,6 +240,10 @@ impl Journal {
             let path = self.home.join("replica");
             let mut known = files::read_if_there(&path)?.unwrap_or_default();
             let replica = self.identity.randomness.replica_id(&self.identity.machine)?;
+            // A person may have edited it.
+            if known.last().is_some_and(|last| *last != b'\n') {
+                known.push(b'\n');
+            }
             known.extend_from_slice(format!("{} {replica}\n", self.identity.machine).as_bytes());
             files::write_atomic(&path, &known)?;
             replica

@@ -132,6 +132,23 @@ fn a_purge_takes_a_glued_line_out_of_a_copy_and_leaves_the_other() {
 }
 
 #[test]
+fn a_list_of_replicas_without_its_last_newline_takes_one_more() {
+    let mut store = Store::in_memory();
+    (store.replica, store.machine) = (None, "one");
+    store.engine().save("Plays the oboe");
+    let path = store.home().join("replica");
+    let known = fs::read_to_string(&path).unwrap();
+    fs::write(&path, known.trim_end()).unwrap();
+    store.machine = "two";
+    store.engine().save("Keeps bees behind the house");
+    store.engine().save("Rows a small boat");
+    store.machine = "one";
+    store.engine().save("Owns a red bicycle");
+    let journals = files_below(&store.home().join("short-term"));
+    assert_eq!(journals.len(), 2, "{:?}", journals.keys());
+}
+
+#[test]
 fn a_line_that_lacks_only_its_newline_keeps_its_number_for_itself() {
     let store = named();
     store.engine().save("Plays the oboe");
