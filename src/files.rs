@@ -200,12 +200,17 @@ pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool
     if system::exchange(&new.temporary, path).is_err() {
         return new.finish(b"");
     }
-    if is_expected(&read(&new.temporary)?) {
+    if read(&new.temporary).is_ok_and(|there| is_expected(&there)) {
         drop(new);
         return sync_folder(parent(path));
     }
-    // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours.
-    if system::exchange(&new.temporary, path).is_ok() && read(&new.temporary)? != bytes {
+    // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours;
+    // then that is the one.
+    let is_theirs_aside = match system::exchange(&new.temporary, path) {
+        Ok(()) => read(&new.temporary).is_ok_and(|there| there != bytes),
+        Err(_) => read(path).is_ok_and(|there| there == bytes),
+    };
+    if is_theirs_aside {
         system::rename(&new.temporary, path).map_err(Error::io("put back", path))?;
     }
     Err(changed())
@@ -410,6 +415,23 @@ mod tests {
         fs::write(&path, b"whole\ntor").unwrap();
         Appender::open(&path).unwrap().append(b"next\n", true).unwrap();
         assert_eq!(read(&path).unwrap(), b"whole\ntor\nnext\n");
+    }
+
+    #[test]
+    fn what_a_person_saved_in_the_last_moment_is_kept_where_it_cannot_be_exchanged_back() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("note.md");
+        for nth in 0..16 {
+            fs::write(&path, b"theirs").unwrap();
+            let looks = std::cell::Cell::new(0);
+            let is_expected = |_: &[u8]| looks.replace(looks.get() + 1) == 0;
+            let plan = rehearsal::Plan { fault: rehearsal::Fault::Access, nth, stays: false };
+            let (done, _) = rehearsal::failing(plan, || replace_if(&path, b"ours", is_expected));
+            if looks.get() > 1 {
+                assert!(done.is_err());
+                assert_eq!(read(&path).unwrap(), b"theirs", "call {nth} failed");
+            }
+        }
     }
 
     #[test]
