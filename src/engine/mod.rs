@@ -205,6 +205,11 @@ impl Engine {
     fn refresh_at(&self, now: Timestamp) -> Result<()> {
         let mut reading = self.journal.reading();
         match reading.look()? {
+            // A call that panicked while it changed the store may have left half of what was read.
+            _ if self.store.is_poisoned() => {
+                self.read_all(&mut reading, now)?;
+                self.store.clear_poison();
+            }
             Change::None => {}
             Change::Added => {
                 let mut lines: Vec<Told> = Vec::new();

@@ -99,7 +99,13 @@ impl Journal {
 
     /// Begins a reading. Threads take turns: hold it until what was read is folded in.
     pub fn reading(&self) -> Reading<'_> {
-        Reading(self.tails())
+        let mut tails = self.tails();
+        if self.tails.is_poisoned() {
+            // A reading that panicked may have passed over lines that were never folded in.
+            tails.restart();
+            self.tails.clear_poison();
+        }
+        Reading(tails)
     }
 
     /// Lines that could not be read, with their place.
