@@ -214,12 +214,13 @@ impl Engine {
     }
 
     /// Takes what was purged out of everything of ours. What fails stops nothing else; answers with what failed.
-    /// Unless `is_due` the own journal and the index are clean already.
+    /// Unless `is_due` the own journal and the index are clean already; everything else is looked at.
     fn erase(&self, known: &Known, is_due: bool, now: Timestamp) -> Vec<String> {
         let mut troubles = self.erase_notes(known, now).unwrap_or_else(|error| vec![error.to_string()]);
         let mut take = |done: Result<()>| troubles.extend(done.err().map(|error| error.to_string()));
+        // Also where the own journal tells nothing of the memory: its lines may have been set aside.
+        take(self.erase_working_files(known));
         if is_due {
-            take(self.erase_working_files(known));
             take(self.rebuild_index());
             take(self.compact_purged(now));
             // Compaction may have moved unreadable lines there.

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ebbmark::engine::{DoctorRequest, ForgetRequest, NewMemory, RememberRequest, ReviseRequest};
 use ebbmark::files::rehearsal::{Call, Fault, Plan, failing, noted};
 
-use crate::support::{Calls, Store, files_below, holds, lines_of};
+use crate::support::{Calls, Store, files_below, files_with, holds, lines_of};
 
 fn named() -> Store {
     let mut store = Store::in_memory();
@@ -111,6 +111,23 @@ fn serving_finishes_what_another_machine_purged() {
     }
     assert!(engine.find(&id).is_none());
     assert!(!holds(&fs::read(store.journal()).unwrap(), b"oboe"));
+}
+
+#[test]
+fn a_purge_by_another_machine_reaches_what_was_set_aside_here() {
+    let store = named();
+    let engine = store.engine();
+    engine.save("Keeps bees behind the house");
+    let id = engine.save("Plays the oboe");
+    let journal = fs::read(store.journal()).unwrap();
+    fs::write(store.journal(), String::from_utf8(journal).unwrap().replace("Plays the", "Plays  the")).unwrap();
+    let answer = store.engine().doctor(&DoctorRequest { deep: Some(true), fix: Some(true) }).unwrap();
+    assert_eq!(files_with(&store.home(), b"oboe").len(), 1, "{answer:?}");
+    let at = store.now.plus_millis(1_000);
+    let purge = format!("{{\"v\":1,\"at\":\"{at}\",\"op\":\"purge\",\"id\":\"{id}\",\"hash\":\"\"}}\n");
+    fs::write(store.home().join("short-term/there.jsonl"), purge).unwrap();
+    store.engine().clean();
+    assert_eq!(files_with(&store.home(), b"oboe"), [] as [std::path::PathBuf; 0]);
 }
 
 #[test]
