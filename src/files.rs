@@ -22,6 +22,9 @@ pub use reserve::{give_up_reserve, keep_reserve};
 
 use crate::error::{Error, Result};
 
+/// A folder of the home, the home, and where that lies.
+const FOLDERS_MADE: usize = 3;
+
 /// Makes a folder and its missing parents, readable by the owner only. An existing folder is left as it is.
 ///
 /// # Errors
@@ -44,6 +47,15 @@ fn make_folders(path: &Path) -> io::Result<()> {
         made => made?,
     }
     sync_entries(above)
+}
+
+/// Makes the entries of a folder of ours durable, and its own where we may have made it: another process may have been
+/// killed before it had.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn settle_folder(path: &Path) -> Result<()> {
+    path.ancestors().take(FOLDERS_MADE).try_for_each(sync_folder)
 }
 
 fn sync_folder(path: &Path) -> Result<()> {
@@ -188,12 +200,17 @@ pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool
     if system::exchange(&new.temporary, path).is_err() {
         return new.finish(b"");
     }
-    if is_expected(&read(&new.temporary)?) {
+    if read(&new.temporary).is_ok_and(|there| is_expected(&there)) {
         drop(new);
         return sync_folder(parent(path));
     }
-    // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours.
-    if system::exchange(&new.temporary, path).is_ok() && read(&new.temporary)? != bytes {
+    // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours;
+    // then that is the one.
+    let is_theirs_aside = match system::exchange(&new.temporary, path) {
+        Ok(()) => read(&new.temporary).is_ok_and(|there| there != bytes),
+        Err(_) => read(path).is_ok_and(|there| there == bytes),
+    };
+    if is_theirs_aside {
         system::rename(&new.temporary, path).map_err(Error::io("put back", path))?;
     }
     Err(changed())
@@ -398,6 +415,39 @@ mod tests {
         fs::write(&path, b"whole\ntor").unwrap();
         Appender::open(&path).unwrap().append(b"next\n", true).unwrap();
         assert_eq!(read(&path).unwrap(), b"whole\ntor\nnext\n");
+    }
+
+    #[test]
+    fn what_a_person_saved_in_the_last_moment_is_kept_where_it_cannot_be_exchanged_back() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("note.md");
+        for nth in 0..16 {
+            fs::write(&path, b"theirs").unwrap();
+            let looks = std::cell::Cell::new(0);
+            let is_expected = |_: &[u8]| looks.replace(looks.get() + 1) == 0;
+            let plan = rehearsal::Plan { fault: rehearsal::Fault::Access, nth, stays: false };
+            let (done, _) = rehearsal::failing(plan, || replace_if(&path, b"ours", is_expected));
+            if looks.get() > 1 {
+                assert!(done.is_err());
+                assert_eq!(read(&path).unwrap(), b"theirs", "call {nth} failed");
+            }
+        }
+    }
+
+    #[test]
+    fn an_append_that_fails_leaves_nothing_of_its_lines() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("j");
+        for fault in [rehearsal::Fault::Short, rehearsal::Fault::Sync] {
+            fs::write(&path, b"whole\n").unwrap();
+            let mut file = Appender::open(&path).unwrap();
+            let plan = rehearsal::Plan { fault, nth: 0, stays: false };
+            let (done, _) = rehearsal::failing(plan, || file.append(b"one\ntwo\nthree\n", true));
+            assert!(done.is_err());
+            assert_eq!(read(&path).unwrap(), b"whole\n", "{fault:?}");
+            file.append(b"next\n", true).unwrap();
+            assert_eq!(read(&path).unwrap(), b"whole\nnext\n", "{fault:?}");
+        }
     }
 
     #[test]

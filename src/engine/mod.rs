@@ -208,6 +208,11 @@ impl Engine {
     fn refresh_at(&self, now: Timestamp) -> Result<()> {
         let mut reading = self.journal.reading();
         match reading.look()? {
+            // A call that panicked while it changed the store may have left half of what was read.
+            _ if self.store.is_poisoned() => {
+                self.read_all(&mut reading, now)?;
+                self.store.clear_poison();
+            }
             Change::None => {}
             Change::Added => {
                 let mut lines: Vec<Told> = Vec::new();
@@ -292,13 +297,13 @@ impl Engine {
     /// acknowledged before, by any process of this home.
     fn write<T>(&self, now: Timestamp, decide: impl FnOnce(&Draft<'_>) -> Result<(Vec<Line>, T)>) -> Result<T> {
         let mut guard = self.journal.lock()?;
-        self.refresh_at(now)?;
-        guard.ensure_read()?;
+        self.catch_up(&mut guard, now)?;
         let (mut lines, answer) = {
             let draft = Draft { engine: self, replica: guard.replica(), number: guard.next_number(), now };
             decide(&draft)?
         };
         if lines.is_empty() {
+            guard.settle()?;
             return Ok(answer);
         }
         let uses = self.take_pending_uses();
@@ -309,6 +314,17 @@ impl Engine {
         }
         self.refresh_at(now)?;
         Ok(answer)
+    }
+
+    /// Reads all that was written before this process's turn.
+    fn catch_up(&self, guard: &mut Guard<'_>, now: Timestamp) -> Result<()> {
+        self.refresh_at(now)?;
+        guard.ensure_read()?;
+        if guard.end_last_line()? {
+            self.refresh_at(now)?;
+            guard.ensure_read()?;
+        }
+        Ok(())
     }
 
     /// Appends lines under the guard. No lock on the store is held while the journal is written.

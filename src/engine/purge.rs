@@ -214,12 +214,13 @@ impl Engine {
     }
 
     /// Takes what was purged out of everything of ours. What fails stops nothing else; answers with what failed.
-    /// Unless `is_due` the own journal and the index are clean already.
+    /// Unless `is_due` the own journal and the index are clean already; everything else is looked at.
     fn erase(&self, known: &Known, is_due: bool, now: Timestamp) -> Vec<String> {
         let mut troubles = self.erase_notes(known, now).unwrap_or_else(|error| vec![error.to_string()]);
         let mut take = |done: Result<()>| troubles.extend(done.err().map(|error| error.to_string()));
+        // Also where the own journal tells nothing of the memory: its lines may have been set aside.
+        take(self.erase_working_files(known));
         if is_due {
-            take(self.erase_working_files(known));
             take(self.rebuild_index());
             take(self.compact_purged(now));
             // Compaction may have moved unreadable lines there.
@@ -250,8 +251,8 @@ impl Engine {
         }
         let guard = self.journal.lock()?;
         self.refresh_at(now)?;
-        let store = self.store();
-        guard.erase_in_copies(|line| is_erased(line, &store.state))
+        // The store is not held while the journal is asked: a reader holds that and waits for the store.
+        guard.erase_in_copies(|line| is_erased(line, &self.store().state))
     }
 
     /// Removes the notes of purged memories, also from the trash, and commits that.
@@ -486,7 +487,7 @@ fn preview(target: &Target) -> Preview {
     Preview { id: target.id.to_string(), text }
 }
 
-/// Whether a line says something of a memory that was purged after it.
+/// Whether a line says something of a memory that was purged after it, or was not told again since.
 fn is_erased(line: &Line, state: &State) -> bool {
     let is_bare = line.text.is_none() && line.path.is_none() && line.hours.is_empty() && line.clear.is_empty();
     let is_kept = match line.op {
@@ -494,8 +495,8 @@ fn is_erased(line: &Line, state: &State) -> bool {
         // All that compaction leaves.
         _ => is_bare && !line.supersedes.is_empty(),
     };
-    let purge = line.id.and_then(|id| state.purge_of(id));
-    !is_kept && purge.is_some_and(|purge| line.order() <= purge.order)
+    let is_purged = |id| state.is_purged(id) || state.purge_of(id).is_some_and(|purge| line.order() <= purge.order);
+    !is_kept && line.id.is_some_and(is_purged)
 }
 
 /// Regular files of a folder.

@@ -242,8 +242,7 @@ impl Engine {
         }
         let now = self.clock.now();
         let Some(mut guard) = self.journal.try_lock()? else { return Ok(()) };
-        self.refresh_at(now)?;
-        match guard.ensure_read() {
+        match self.catch_up(&mut guard, now) {
             // This process only reads from now on, and every write says so.
             Err(Error::Newer { .. }) => {
                 drop(self.take_pending_uses());

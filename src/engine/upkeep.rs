@@ -119,10 +119,15 @@ impl Engine {
         {
             let mut upkeep = self.upkeep();
             upkeep.since = Some(upkeep.since.map_or(now, |since| since.min(now)));
+            // Steps follow one another: what has no outcome yet never came to one.
+            for run in upkeep.runs.iter_mut().filter(|run| run.began.is_some() && run.outcome.is_empty()) {
+                run.outcome = "broke off; standard error says where".into();
+            }
         }
         self.look_again(now);
         if !self.config.server.upkeep {
-            return (next, Ok(()));
+            // What was acknowledged before it was on disk is no upkeep.
+            return (next, self.journal.sync());
         }
         // What other processes wrote is kept in order too.
         let outcome = self.flush_uses().and(self.refresh_at(now));
@@ -243,7 +248,8 @@ impl Engine {
                 Ok(with_problems(notes, &read.problems))
             }
             Task::Tidy => {
-                let mut answer = TidyAnswer::default();
+                let problems = self.finish_purges(now)?;
+                let mut answer = TidyAnswer { problems, ..TidyAnswer::default() };
                 self.tidy_vault(&mut answer, false, now)?;
                 let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
                 Ok(with_problems(done, &answer.problems))

@@ -15,7 +15,8 @@ pub struct Appender {
 }
 
 impl Appender {
-    /// Opens the file for appending, making it where it is missing. On return its folder entry is on disk.
+    /// Opens the file for appending, making it where it is missing. On return its folder entry is on disk, also where
+    /// another process made the file, or gave it its name, and was killed before it had synced that.
     ///
     /// # Errors
     /// [`Error::Io`].
@@ -23,16 +24,12 @@ impl Appender {
         let file = match system::open_to_append(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 drop(system::create_new(path).map_err(Error::io("create", path))?);
-                if let Err(error) = sync_folder(parent(path)) {
-                    // Else the next one would take its entry for durable.
-                    drop(system::remove(path));
-                    return Err(error);
-                }
                 system::open_to_append(path)
             }
             opened => opened,
         };
         let file = file.map_err(Error::io("open", path))?;
+        sync_folder(parent(path))?;
         Ok(Appender { open: OpenFile { file, path: path.to_owned() }, has_failed: false })
     }
 
@@ -51,7 +48,8 @@ impl Appender {
     /// is glued to it.
     ///
     /// # Errors
-    /// [`Error::Io`]. Whatever was written after the last complete line is then cut off again.
+    /// [`Error::Io`]. Whatever was written is then cut off again: what could not be synced may be read, and be built
+    /// upon, but never reach the disk.
     pub fn append(&mut self, lines: &[u8], is_durable: bool) -> Result<()> {
         let OpenFile { file, path } = &self.open;
         let before = file.metadata().map_err(Error::io("read", path))?.len();
@@ -64,7 +62,7 @@ impl Appender {
         }
         let is_written = written.is_ok();
         // Where all of it is gone again, nothing is left that a line could be glued to.
-        let is_as_before = !is_written && self.cut_incomplete_line(before);
+        let is_as_before = !is_written && self.cut_back(before);
         self.has_failed = !is_written && !is_as_before;
         let OpenFile { path, .. } = &self.open;
         written.map_err(Error::io("append to", path))
@@ -79,14 +77,11 @@ impl Appender {
         system::sync(file, path).map_err(Error::io("sync", path))
     }
 
-    /// After a failed write: cuts what follows the last newline, never below the former length. Whether the file is as
-    /// it was before.
-    fn cut_incomplete_line(&self, before: u64) -> bool {
+    /// After a failed write: cuts what it added. Whether the file is as it was before.
+    fn cut_back(&self, before: u64) -> bool {
         let OpenFile { file, path } = &self.open;
-        let Ok(added) = self.open.read_from(before) else { return false };
-        let whole = added.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at as u64 + 1);
-        let is_cut = added.len() as u64 == whole || system::cut(file, path, before + whole).is_ok();
-        is_cut && whole == 0
+        let has_grown = file.metadata().map_or(true, |facts| facts.len() > before);
+        !has_grown || system::cut(file, path, before).is_ok()
     }
 }
 

@@ -33,13 +33,30 @@ impl Guard<'_> {
     pub fn erase_in_copies(&self, is_erased: impl Fn(&Line) -> bool) -> Result<()> {
         for path in self.journal.copies_of(&self.replica) {
             let bytes = files::read(&path)?;
-            let is_kept = |line: &&[u8]| codec::parse(line.trim_ascii()).map_or(true, |read| !is_erased(&read.line));
-            let kept: Vec<u8> =
-                bytes.split_inclusive(|byte| *byte == b'\n').filter(is_kept).flatten().copied().collect();
+            let mut kept = Vec::with_capacity(bytes.len());
+            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+                without_erased(line, &is_erased, &mut kept);
+            }
             if kept != bytes {
                 files::replace_if(&path, &kept, |there| there == bytes)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Adds what stands between two newlines to `kept`, without the lines that are erased: several may be glued together.
+fn without_erased(bytes: &[u8], is_erased: impl Fn(&Line) -> bool, kept: &mut Vec<u8>) {
+    let mut kept_to = 0;
+    codec::read(bytes, |begin, part, read| {
+        if read.is_ok_and(|read| is_erased(&read.line)) {
+            kept.extend_from_slice(&bytes[kept_to..begin]);
+            kept_to = begin + part.len();
+        }
+    });
+    // Of a line that is gone the newline goes too.
+    let rest = &bytes[kept_to..];
+    if kept_to == 0 || !rest.trim_ascii().is_empty() || kept.last().is_some_and(|last| *last != b'\n') {
+        kept.extend_from_slice(rest);
     }
 }

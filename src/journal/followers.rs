@@ -77,6 +77,51 @@ fn line(what: u8, pick: u8, round: usize, place: usize) -> Line {
     }
 }
 
+#[test]
+fn a_call_that_panicked_in_its_turn_leaves_the_turn_to_others() {
+    let home = tempfile::tempdir().unwrap();
+    let journal = journal(home.path());
+    let mut seen = Seen::default();
+    seen.append(&journal, line(0, 0, 0, 0));
+    let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _guard = journal.lock().unwrap();
+        panic!("on purpose");
+    }));
+    assert!(broken.is_err());
+    assert!(journal.try_lock().unwrap().is_some());
+    let (done, calls) = crate::files::rehearsal::noted(|| journal.sync());
+    done.unwrap();
+    assert_eq!(calls.len(), 1, "what waits for its sync is synced: {calls:?}");
+}
+
+#[test]
+fn what_was_read_by_a_reading_that_panicked_is_read_again() {
+    let home = tempfile::tempdir().unwrap();
+    let (ours, followed) = (journal(home.path()), journal(home.path()));
+    let mut theirs = journal(home.path());
+    theirs.identity.replica = Some("s".into());
+    let (mut seen, mut other) = (Seen::default(), Seen::default());
+    // One line in each of two files: whichever is read first, the other breaks the reading off.
+    for round in 0..2 {
+        seen.append(&ours, line(0, round, 0, 0));
+        seen.append(&theirs, line(0, round + 2, 0, 0));
+        if round == 0 {
+            other.refresh(&followed);
+        }
+    }
+    seen.refresh(&ours);
+    let broken = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut count = 0;
+        drop(followed.reading().read(NOW, |_| {
+            count += 1;
+            assert!(count < 2, "on purpose");
+        }));
+    }));
+    assert!(broken.is_err());
+    other.refresh(&followed);
+    assert_eq!(other.memories(), seen.memories());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 150, ..ProptestConfig::default() })]
 

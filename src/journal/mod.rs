@@ -87,9 +87,25 @@ impl Journal {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// This process's turn to write, if nobody has it. A call that panicked in its turn leaves nothing half: each line
+    /// is on disk or is not.
+    fn try_writer(&self) -> Option<MutexGuard<'_, Writer>> {
+        match self.writer.try_lock() {
+            Ok(writer) => Some(writer),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// Begins a reading. Threads take turns: hold it until what was read is folded in.
     pub fn reading(&self) -> Reading<'_> {
-        Reading(self.tails())
+        let mut tails = self.tails();
+        if self.tails.is_poisoned() {
+            // A reading that panicked may have passed over lines that were never folded in.
+            tails.restart();
+            self.tails.clear_poison();
+        }
+        Reading(tails)
     }
 
     /// Lines that could not be read, with their place.
@@ -177,11 +193,10 @@ impl Journal {
     pub fn lock(&self) -> Result<Guard<'_>> {
         let patience = Patience::new(LOCK_WAIT);
         let mut writer = loop {
-            match self.writer.try_lock() {
-                Ok(writer) => break writer,
-                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) if patience.pause() => {}
-                Err(TryLockError::WouldBlock) => {
+            match self.try_writer() {
+                Some(writer) => break writer,
+                None if patience.pause() => {}
+                None => {
                     let holder = "another call of this process".into();
                     return Err(Error::Busy { path: self.home.join("lock"), holder });
                 }
@@ -213,7 +228,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Io`] where the home cannot be made or has no locks.
     pub fn try_lock(&self) -> Result<Option<Guard<'_>>> {
-        let Ok(mut writer) = self.writer.try_lock() else { return Ok(None) };
+        let Some(mut writer) = self.try_writer() else { return Ok(None) };
         files::create_folder(&self.home)?;
         let Some(lock) = Lock::try_acquire(&self.home.join("lock"))? else { return Ok(None) };
         let replica = self.claim_replica(&mut writer)?;
@@ -231,6 +246,10 @@ impl Journal {
             let path = self.home.join("replica");
             let mut known = files::read_if_there(&path)?.unwrap_or_default();
             let replica = self.identity.randomness.replica_id(&self.identity.machine)?;
+            // A person may have edited it.
+            if known.last().is_some_and(|last| *last != b'\n') {
+                known.push(b'\n');
+            }
             known.extend_from_slice(format!("{} {replica}\n", self.identity.machine).as_bytes());
             files::write_atomic(&path, &known)?;
             replica
@@ -276,8 +295,7 @@ impl Journal {
     /// [`Error::Io`]: what was appended since the last sync may then be lost in a power cut.
     pub fn sync(&self) -> Result<()> {
         // Whoever is writing syncs what is due.
-        let Ok(mut writer) = self.writer.try_lock() else { return Ok(()) };
-        writer.sync()
+        self.try_writer().map_or(Ok(()), |mut writer| writer.sync())
     }
 
     /// Filters this machine's own file, see `docs/format.md`. The new file is prepared and synced without the lock;
@@ -344,7 +362,10 @@ impl Journal {
         }
         let guard = self.lock()?;
         let mut appended = if old.is_current() {
-            old.read_from(file.len() as u64)?
+            // A write that failed may have been cut off, and another one stand in its place.
+            let mark = &file[file.len().saturating_sub(codec::MARK)..];
+            let since = old.read_from((file.len() - mark.len()) as u64)?;
+            since.strip_prefix(mark).ok_or_else(changed)?.to_vec()
         } else {
             let current = files::read(&path)?;
             current.strip_prefix(file.as_slice()).ok_or_else(changed)?.to_vec()
@@ -482,8 +503,8 @@ impl Guard<'_> {
         self.journal.tails().greatest_number(&self.replica).saturating_add(1)
     }
 
-    /// Makes sure that this machine's own file was read to its end: else what is decided would rest on less than what
-    /// was acknowledged, and numbers would be given twice. Only right after a refresh under this guard.
+    /// Makes sure that this machine's own file was read to its last whole line: else what is decided would rest on
+    /// less than what was acknowledged, and numbers would be given twice. Only right after a refresh under this guard.
     ///
     /// # Errors
     /// [`Error::Io`] where it was not; [`Error::Newer`] where a newer Ebbmark wrote to it.
@@ -508,6 +529,49 @@ impl Guard<'_> {
         Err(Error::Io { action: "read", path, source })
     }
 
+    /// Makes durable what this machine's own file holds. For an answer that writes nothing: it rests on lines whose
+    /// writer may have been killed before it had synced them.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn settle(&mut self) -> Result<()> {
+        let path = self.journal.own_path(&self.replica);
+        if self.journal.durability != Durability::Always || !path.exists() {
+            return Ok(());
+        }
+        let appender = self.appender(&path)?;
+        appender.sync()?;
+        self.writer.appender = Some(appender);
+        Ok(())
+    }
+
+    /// Ends a line that a crash left whole but for its newline: with it, it counts, and has its number. Whether there
+    /// was one, to be read before anything is decided.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn end_last_line(&mut self) -> Result<bool> {
+        let path = self.journal.own_path(&self.replica);
+        let (read_to, _) = self.journal.tails().extent(&path);
+        if std::fs::metadata(&path).map_or(0, |facts| facts.len()) <= read_to {
+            return Ok(false);
+        }
+        let mut appender = self.appender(&path)?;
+        let is_whole = matches!(codec::parse(&appender.file().read_from(read_to)?), Ok(_) | Err(codec::Fault::Newer));
+        if is_whole {
+            appender.append(b"", true)?;
+        }
+        self.writer.appender = Some(appender);
+        Ok(is_whole)
+    }
+
+    fn appender(&mut self, path: &Path) -> Result<Appender> {
+        match self.writer.appender.take() {
+            Some(appender) if appender.is_current() => Ok(appender),
+            _ => Appender::open(path),
+        }
+    }
+
     /// Stamps the lines with number, time and order and appends them with one write. On return they are on disk.
     /// `newest_order` tells the greatest order known of a memory: a line about it always comes after.
     /// The journals must have been refreshed under this guard, and [`Guard::ensure_read`].
@@ -521,12 +585,17 @@ impl Guard<'_> {
         newest_order: impl Fn(MemoryId) -> Option<i64>,
     ) -> Result<()> {
         let path = self.journal.own_path(&self.replica);
-        files::create_folder(&self.journal.home.join("short-term"))?;
-        let (mut stamper, is_new) = {
+        let folder = self.journal.home.join("short-term");
+        files::create_folder(&folder)?;
+        let (mut stamper, is_first) = {
             let tails = self.journal.tails();
-            let stamper = Stamper::new(tails.greatest_number(&self.replica), tails.order());
-            (stamper, tails.extent(&path).1 == 0 && !path.exists())
+            (Stamper::new(tails.greatest_number(&self.replica), tails.order()), tails.extent(&path).1 == 0)
         };
+        if is_first {
+            files::settle_folder(&folder)?;
+        }
+        // A crash may have come between making the file and its first line.
+        let is_new = is_first && std::fs::metadata(&path).map_or(true, |facts| facts.len() == 0);
         if is_new {
             lines.insert(0, Line { replica: Some(self.replica.clone()), created: Some(now), ..Line::new(Op::Journal) });
         }
@@ -543,10 +612,7 @@ impl Guard<'_> {
             }
             bytes.extend_from_slice(&rendered);
         }
-        let appender = match self.writer.appender.take() {
-            Some(appender) if appender.is_current() => appender,
-            _ => Appender::open(&path)?,
-        };
+        let appender = self.appender(&path)?;
         let Writer { appender: slot, unsynced_since, has_reserve, .. } = &mut *self.writer;
         let appender = slot.insert(appender);
         let since = unsynced_since.unwrap_or(now);

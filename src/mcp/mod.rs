@@ -20,6 +20,7 @@ use rmcp::service::ServerInitializeError;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
+use crate::clock::{Clock, Timestamp};
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use server::Server;
@@ -31,6 +32,8 @@ const LAST_CALLS: Duration = Duration::from_millis(1200);
 const LAST_USES: Duration = Duration::from_millis(500);
 /// How long they may wait for others who write.
 const LAST_USES_WAIT: Duration = Duration::from_millis(400);
+/// How long upkeep waits for a home that is not open yet, and after a step that broke off.
+const UPKEEP_PAUSE: Duration = Duration::from_secs(2);
 /// Calls that run at the same time; further ones wait.
 const MAX_CALLS: usize = 64;
 
@@ -63,7 +66,10 @@ pub fn serve(options: Options) -> Result<()> {
 
 async fn run(options: Options) -> Result<()> {
     let home = Arc::new(Home::of(options.engine));
-    let upkeep = (!options.read_only).then(|| tokio::spawn(upkeep(Arc::clone(&home))));
+    let upkeep = (!options.read_only).then(|| {
+        let home = Arc::clone(&home);
+        tokio::spawn(upkeep(home.options.clock.clone(), move || home.opened().map(|engine| move || engine.step())))
+    });
     let (stdio, mut line) = stdio::open();
     let server = Server { home: Arc::clone(&home), is_read_only: options.read_only };
 
@@ -97,19 +103,19 @@ async fn run(options: Options) -> Result<()> {
     outcome
 }
 
-/// Calls the engine's upkeep whenever it wants to be called.
-async fn upkeep(home: Arc<Home>) {
+/// Calls the engine's upkeep whenever it wants to be called. `step` gives the next one, once the home is open.
+async fn upkeep<S>(clock: Clock, step: impl Fn() -> Option<S>)
+where
+    S: FnOnce() -> (Timestamp, Result<()>) + Send + 'static,
+{
     let mut last_trouble = String::new();
     loop {
-        let mut pause = Duration::from_secs(2);
-        if let Some(engine) = home.opened() {
-            let is_on = engine.config().server.upkeep;
-            // A step that panicked has said so on standard error.
-            let Ok((next, outcome)) = spawn_blocking(move || engine.step()).await else { return };
-            if !is_on {
-                return;
-            }
-            let millis = next.millis().saturating_sub(home.options.clock.now().millis());
+        let mut pause = UPKEEP_PAUSE;
+        // A step that panicked has said so on standard error; what it was about is due again in its time.
+        if let Some(step) = step()
+            && let Ok((next, outcome)) = spawn_blocking(step).await
+        {
+            let millis = next.millis().saturating_sub(clock.now().millis());
             pause = Duration::from_millis(u64::try_from(millis).unwrap_or_default().max(10));
             let trouble = outcome.err().map(|error| error.to_string()).unwrap_or_default();
             if !trouble.is_empty() && trouble != last_trouble {
@@ -154,4 +160,27 @@ impl Home {
 #[expect(clippy::print_stderr, reason = "the only log there is")]
 fn log(trouble: &impl Display) {
     eprintln!("ebbmark serve: {trouble}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn upkeep_goes_on_after_a_step_that_panicked() {
+        let steps = Arc::new(AtomicU32::new(0));
+        let step = || {
+            let steps = Arc::clone(&steps);
+            Some(move || {
+                assert_ne!(steps.fetch_add(1, Ordering::Relaxed), 0, "on purpose");
+                (Clock::System.now(), Ok(()))
+            })
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let wait = UPKEEP_PAUSE + Duration::from_secs(3);
+        assert!(runtime.block_on(async { timeout(wait, upkeep(Clock::System, step)).await }).is_err(), "it ended");
+        assert!(steps.load(Ordering::Relaxed) > 1);
+    }
 }

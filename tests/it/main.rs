@@ -14,6 +14,7 @@ mod soundness;
 mod support;
 mod wire;
 
+mod acknowledged;
 mod architecture;
 mod bad_input;
 mod bad_journals;

@@ -258,6 +258,8 @@ impl Engine {
             findings.extend(fixed);
             findings.sort_by(worst_first);
         }
+        // Before the store is held: a reader holds the journal and waits for the store.
+        let journal_lines = self.journal.files().iter().map(|file| file.lines).sum();
         let store = self.store();
         Ok(DoctorAnswer {
             ok: !findings.iter().any(Finding::is_open),
@@ -265,7 +267,7 @@ impl Engine {
             findings,
             memories: store.state.memories().count() as u64,
             promoted: store.state.memories().filter(|memory| memory.is_promoted()).count() as u64,
-            journal_lines: self.journal.files().iter().map(|file| file.lines).sum(),
+            journal_lines,
         })
     }
 
