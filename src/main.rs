@@ -34,7 +34,22 @@ fn machine() -> String {
     let id = ["/etc/machine-id", "/var/lib/dbus/machine-id", "/etc/hostname"]
         .iter()
         .find_map(|path| std::fs::read_to_string(path).ok().filter(|id| !id.trim().is_empty()));
-    id.or_else(|| text("COMPUTERNAME")).or_else(|| text("HOSTNAME")).unwrap_or_else(|| "unnamed".into())
+    id.or_else(|| text("COMPUTERNAME"))
+        .or_else(node_name)
+        .or_else(|| text("HOSTNAME"))
+        .unwrap_or_else(|| "unnamed".into())
+}
+
+/// The machine's name in the network: macOS has no file with an id, and its shells do not export `HOSTNAME`.
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+fn node_name() -> Option<String> {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "macos")))]
+fn node_name() -> Option<String> {
+    None
 }
 
 /// Tells glibc to keep little of what was freed.

@@ -190,7 +190,8 @@ impl Engine {
         let kind = note.kind().and_then(|kind| kind.parse::<Kind>().ok()).unwrap_or_else(|| kinds::guess(text).kind);
         let title = clean_title(note.title(stem), report).ok().flatten();
         let day = |day: Option<String>, part| time("created", day.as_deref(), part, &self.time_zone).ok().flatten();
-        let list = |what: &str, words: Vec<String>, report: &mut Report| clean_list(what, &words, report).ok().flatten();
+        let list =
+            |what: &str, words: Vec<String>, report: &mut Report| clean_list(what, &words, report).ok().flatten();
         let profile = self.config.kind_profile(kind);
         let last_used = day(note.last_used(), DayPart::Noon).filter(|_| note.uses().is_some_and(|uses| uses > 0));
         Line {
@@ -227,8 +228,8 @@ impl Engine {
             ("pinned", Value::from(false)),
         ];
         let lacks = |key: &str| note.value(key).is_none_or(Value::is_null);
-        keys.iter().filter(|(key, _)| lacks(key)).try_fold(text.to_owned(), |text, (key, value)| {
-            frontmatter::set(&text, key, value)
-        })
+        keys.iter()
+            .filter(|(key, _)| lacks(key))
+            .try_fold(text.to_owned(), |text, (key, value)| frontmatter::set(&text, key, value))
     }
 }

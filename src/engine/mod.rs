@@ -20,6 +20,7 @@ mod recall;
 mod reconcile;
 mod reinforce;
 mod remember;
+mod review;
 mod revise;
 pub mod say;
 mod seen;
@@ -28,6 +29,7 @@ mod store;
 mod tidy;
 mod upkeep;
 mod vanish;
+mod waiting;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};

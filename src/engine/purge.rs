@@ -16,6 +16,7 @@ use sha2::Sha256;
 
 use super::commit::{TRAILER, subject};
 use super::forget::{ForgetAnswer, ForgetRequest};
+use super::tidy::TidyAnswer;
 use super::{Draft, Engine, say};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -204,13 +205,23 @@ impl Engine {
     }
 
     /// Finishes what a crash or another machine left of a purge. Cheap where nothing was ever purged.
-    pub(super) fn finish_purges(&self, now: Timestamp) -> Result<Vec<String>> {
+    pub(super) fn finish_purges(&self, now: Timestamp, answer: &mut TidyAnswer) -> Result<()> {
         self.refresh_at(now)?;
         if self.store().state.all_purged().next().is_none() {
-            return Ok(Vec::new());
+            return Ok(());
         }
-        let is_due = self.compact_now(true, false, now).is_ok_and(|forecast| forecast.purged > 0);
-        Ok(self.erase(&Known::default(), is_due, now))
+        let open = self.unfinished_purges(now);
+        answer.problems.extend(self.erase(&Known::default(), open > 0, now));
+        answer.purged += open.saturating_sub(self.unfinished_purges(now));
+        Ok(())
+    }
+
+    /// Memories that were purged and of which this machine's journal still says something.
+    pub(super) fn unfinished_purges(&self, now: Timestamp) -> u64 {
+        if self.store().state.all_purged().next().is_none() {
+            return 0;
+        }
+        self.compact_now(true, false, now).map_or(0, |forecast| forecast.purged as u64)
     }
 
     /// Takes what was purged out of everything of ours. What fails stops nothing else; answers with what failed.

@@ -10,6 +10,7 @@ use super::commit::{stem, subject};
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title};
 use super::remember::round;
 use super::seen::SeenNote;
+use super::waiting::{AsSeen, still_waiting};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
@@ -95,10 +96,12 @@ impl Engine {
         now: Timestamp,
         reconciled: &mut Reconciled,
     ) -> Result<()> {
+        let ids: Vec<MemoryId> = found.iter().filter_map(|found| found.id).collect();
+        let as_seen = self.as_seen(&ids, now)?;
         let needs_writing = {
             let store = self.store();
             let mut report = Report::default();
-            found.iter().any(|found| !self.lines_for(&store.state, found, there, &mut report).is_empty())
+            found.iter().any(|found| !self.lines_for(&store.state, found, there, &as_seen, &mut report).is_empty())
         };
         if !needs_writing {
             return Ok(());
@@ -112,7 +115,7 @@ impl Engine {
             let (store, mut report) = (draft.store(), Report::default());
             let (mut lines, mut handled) = (Vec::new(), HashSet::new());
             for found in found.iter() {
-                let own = self.lines_for(&store.state, found, there, &mut report);
+                let own = self.lines_for(&store.state, found, there, &as_seen, &mut report);
                 let (Some(id), Some(first)) = (found.id, own.first()) else { continue };
                 if !handled.insert(id) {
                     continue;
@@ -134,10 +137,9 @@ impl Engine {
                 lines.extend(own);
             }
             if report.count > 0 {
-                reconciled.problems.push(format!(
-                    "secrets in edited notes were left out of the journal: {}",
-                    report.rules.join(", ")
-                ));
+                reconciled
+                    .problems
+                    .push(format!("secrets in edited notes were left out of the journal: {}", report.rules.join(", ")));
             }
             Ok((lines, ()))
         })
@@ -156,21 +158,21 @@ impl Engine {
         now: Timestamp,
         reconciled: &mut Reconciled,
     ) -> (Vec<Found>, bool) {
-        // A note that left its place may be one that was seen elsewhere before; one that was gone may be back.
-        let missing: HashSet<MemoryId> = {
-            let store = self.store();
-            let is_missing = |memory: &&Memory| {
-                memory.note.as_ref().is_some_and(|note| !note.is_there() || !there.contains(&note.path))
-            };
-            store.state.memories().filter(is_missing).map(|memory| memory.id).collect()
+        let store = self.store();
+        // A note is looked at again where the journal does not know it as it was seen: it may have been moved, have
+        // come back, or its line may be lost.
+        let is_told = |path: &str, known: &SeenNote| {
+            let memory = known.id.and_then(|id| store.state.get(id));
+            memory.is_none_or(|memory| {
+                let note = memory.note.as_ref().filter(|note| note.is_there() && there.contains(&note.path));
+                note.is_some_and(|note| note.path != path || note.hash == known.hash)
+            })
         };
         let mut seen = self.seen();
         let (mut found, mut are_all_read) = (Vec::new(), true);
         for entry in entries {
-            let is_known = seen.notes.get(&entry.path).is_some_and(|known| {
-                known.is_unchanged(entry) && known.id.is_none_or(|id| !missing.contains(&id))
-            });
-            if is_known {
+            let path = entry.path.as_str();
+            if seen.notes.get(path).is_some_and(|known| known.is_unchanged(entry) && is_told(path, known)) {
                 continue;
             }
             let text = match self.vault.read(&entry.path) {
@@ -192,8 +194,7 @@ impl Engine {
             let note = Note::parse(&text);
             let id = note.id();
             let now_seen = SeenNote::new(entry, hash.clone(), id, now);
-            let is_same = seen.notes.get(&entry.path).is_some_and(|known| known.hash == hash)
-                && id.is_none_or(|id| !missing.contains(&id));
+            let is_same = seen.notes.get(path).is_some_and(|known| known.hash == hash) && is_told(path, &now_seen);
             if is_same {
                 seen.insert(entry.path.clone(), now_seen);
             } else {
@@ -223,7 +224,14 @@ impl Engine {
     }
 
     /// The lines that a found note calls for; none where it is as it was last seen.
-    fn lines_for(&self, state: &State, found: &Found, there: &HashSet<String>, report: &mut Report) -> Vec<Line> {
+    fn lines_for(
+        &self,
+        state: &State,
+        found: &Found,
+        there: &HashSet<String>,
+        as_seen: &AsSeen,
+        report: &mut Report,
+    ) -> Vec<Line> {
         let Some(id) = found.id else { return Vec::new() };
         let Some(memory) = state.get(id) else {
             return self.revival(state, id, found, report).into_iter().collect();
@@ -247,7 +255,14 @@ impl Engine {
         if !is_moved && known.hash == found.hash && known.is_there() {
             return Vec::new();
         }
-        vec![self.edit_line(memory, Some(known), found, report)]
+        if !known.is_behind {
+            return vec![self.edit_line(memory, Some(known), found, report)];
+        }
+        // Said since the note was last seen: the next look knows what was there then.
+        let Some(then) = as_seen.get(&memory.id) else { return Vec::new() };
+        let edit = self.edit_line(then, Some(known), found, report);
+        let waiting = still_waiting(memory, then, &edit);
+        std::iter::once(edit).chain(waiting).collect()
     }
 
     /// A note of a forgotten memory that says something else than the memory did was edited by a person, who wants it.
@@ -370,7 +385,10 @@ impl Engine {
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): nothing was read back then.
     pub fn read_back(&self) -> Result<Vec<String>> {
-        Ok(self.read_back_at(self.clock.now(), false)?.problems)
+        let now = self.clock.now();
+        let problems = self.read_back_at(now, false)?.problems;
+        self.review(false, now)?;
+        Ok(problems)
     }
 
     pub(super) fn read_back_at(&self, now: Timestamp, any_number: bool) -> Result<ReadBack> {
@@ -425,7 +443,6 @@ pub(super) struct ReadBack {
 fn is_note_of(memory: &Memory, path: &str) -> bool {
     memory.note.as_ref().is_some_and(|note| note.path == path && note.is_there())
 }
-
 
 /// Values of our keys that make no sense: they are not taken over, and the note is not refreshed.
 pub(super) fn odd_values(note: &Note) -> Vec<String> {

@@ -106,6 +106,14 @@ impl Engine {
             let memory = memory.clone();
             drop(store);
             let (line, change) = self.revise_note(&memory, line)?;
+            let mut answer = answer;
+            let is_missing = |path: &String| matches!(self.vault.read(path), Err(Error::NotFound { .. }));
+            if answer.note.as_ref().is_some_and(is_missing) {
+                let path = answer.note.take().unwrap_or_default();
+                let waits =
+                    format!("{path} is not there: the change is kept, and written into the note when it is back");
+                answer.why = Some(answer.why.map_or(waits.clone(), |why| format!("{why}; {waits}")));
+            }
             Ok((vec![line], (answer, change)))
         })?;
         let mut notices = read.problems;

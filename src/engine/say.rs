@@ -302,8 +302,18 @@ pub fn tidy(answer: &TidyAnswer) -> String {
     for path in &answer.vanished {
         line!(text, "deleted in the vault, hidden: {path}");
     }
+    for done in &answer.reviewed {
+        line!(text, "review: {done}");
+    }
     for id in &answer.forgotten {
         line!(text, "forgotten, its note was deleted long ago: {id} (`ebbmark restore {id}` brings it back)");
+    }
+    if answer.purged > 0 {
+        line!(
+            text,
+            "purge finished: the text of {} left the journal",
+            plural(answer.purged as usize, "memory", "memories")
+        );
     }
     promoted_lines(&mut text, &answer.promoted, &answer.candidates);
     for path in &answer.refreshed {

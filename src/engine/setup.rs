@@ -13,6 +13,7 @@ use crate::config::GitMode;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::git::{Change, Git, Kind as ChangeKind, NoGit};
+use crate::vault::MEMORIES;
 
 /// A request to set up home and vault.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -148,12 +149,33 @@ impl Engine {
     /// the layout since is not made again. Returns what is to be committed.
     pub(super) fn ensure_vault(&self, now: Timestamp) -> Result<Vec<Change>> {
         let written = if self.vault.vault_id()?.is_none() {
+            self.refuse_second_vault()?;
             self.make_vault(now)?
         } else {
             self.ensure_repository()?;
             Vec::new()
         };
         Ok(written.into_iter().map(|path| Change { path, kind: ChangeKind::Write }).collect())
+    }
+
+    /// A vault that was there once is not mounted, or was moved: a new one in its place would be taken for it.
+    pub(super) fn refuse_second_vault(&self) -> Result<()> {
+        match self.absent_notes() {
+            0 => Ok(()),
+            count => Err(Error::invalid(
+                format!("vault {}", self.vault.root().display()),
+                format!("is not there, and {count} of the memories have their notes in it"),
+                "mount it, move it back or name it with --vault; `ebbmark init` makes a new one",
+            )),
+        }
+    }
+
+    /// How many memories have notes in a vault that is not there.
+    pub(super) fn absent_notes(&self) -> usize {
+        if self.vault.root().join(MEMORIES).is_dir() {
+            return 0;
+        }
+        self.store().state.memories().filter(|memory| memory.is_promoted()).count()
     }
 
     /// Lays out the vault and its repository, whatever of it is missing. In a folder that a person already uses,

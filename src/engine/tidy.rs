@@ -45,9 +45,15 @@ pub struct TidyAnswer {
     /// Notes that a person deleted: their memories are hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<String>,
+    /// What was checked in `Review.md`, and what came of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reviewed: Vec<String>,
     /// Memories that were forgotten because their notes were deleted long ago.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forgotten: Vec<String>,
+    /// Purged memories whose text has left the journal now.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub purged: u64,
     /// Memories that were promoted.
     pub promoted: Vec<Promoted>,
     /// Memories that would be promoted (`dry_run`, or promotion is not automatic).
@@ -91,7 +97,7 @@ impl Engine {
             answer.forgotten = forgotten.iter().map(ToString::to_string).collect();
             answer.commit = read.commit;
             answer.problems = read.problems;
-            answer.problems.extend(self.finish_purges(now)?);
+            self.finish_purges(now, &mut answer)?;
             for finding in self.vault_findings()? {
                 let note = finding.file.as_ref().and_then(|file| file.strip_prefix(self.vault.root()).ok());
                 let problem = note.map_or(finding.what.clone(), |note| format!("{}: {}", note.display(), finding.what));
@@ -101,6 +107,9 @@ impl Engine {
             }
         }
         self.tidy_vault(&mut answer, is_dry, now)?;
+        if !is_dry {
+            answer.reviewed = self.review(true, now)?;
+        }
         let (compaction, is_due) = self.compact_if_due(is_dry, now)?;
         answer.compacted = is_due.then(|| compaction.into());
         if !is_dry {
@@ -114,6 +123,10 @@ impl Engine {
     /// Promotes what has proved itself, refreshes the numbers in notes, and commits what was left.
     pub(super) fn tidy_vault(&self, answer: &mut TidyAnswer, is_dry: bool, now: Timestamp) -> Result<()> {
         let mut is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
+        if let Err(error) = self.refuse_second_vault() {
+            is_automatic = false;
+            answer.problems.push(error.to_string());
+        }
         let propose = PromoteRequest { dry_run: Some(true), ..PromoteRequest::default() };
         if is_automatic
             && !self.journal.is_fresh(now)
@@ -138,11 +151,13 @@ impl Engine {
             let _guard = self.journal.lock()?;
             self.vault.remove_leftovers()?;
         }
+        let waiting = if is_dry { Vec::new() } else { self.write_waiting(now, answer)? };
         let stale = self.stale_notes(now);
         if is_dry {
             answer.refreshed = stale.into_iter().map(|note| note.path).collect();
         } else {
-            let changes = self.refresh_notes(stale, now, answer)?;
+            let mut changes = self.refresh_notes(stale, now, answer)?;
+            changes.extend(waiting);
             self.commit_leftovers(changes, now, answer)?;
             self.look_around(now);
             self.look_closely()?;
@@ -295,6 +310,11 @@ impl Engine {
         let gone = left.filter(|path| !own.contains_key(path) && !self.vault.root().join(path).exists()).collect();
         (own, gone)
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A note whose numbers are behind, and its text with the new ones.

@@ -241,16 +241,25 @@ impl Engine {
             }),
             Task::ReadBack => {
                 let read = self.read_back_at(now, false)?;
-                let notes = match read.edited.len() {
-                    0 => "nothing had changed".into(),
-                    count => format!("notes read back: {count}"),
-                };
-                Ok(with_problems(notes, &read.problems))
+                let counts = [("read back", &read.edited), ("adopted", &read.adopted), ("deleted", &read.vanished)];
+                let mut done: Vec<String> = counts
+                    .iter()
+                    .filter(|(_, notes)| !notes.is_empty())
+                    .map(|(what, notes)| format!("notes {what}: {}", notes.len()))
+                    .collect();
+                let reviewed = self.review(false, now)?;
+                if !reviewed.is_empty() {
+                    done.push(format!("boxes checked: {}", reviewed.len()));
+                }
+                let done = if done.is_empty() { "nothing had changed".into() } else { done.join(", ") };
+                Ok(with_problems(done, &read.problems))
             }
             Task::Tidy => {
-                let problems = self.finish_purges(now)?;
-                let mut answer = TidyAnswer { problems, ..TidyAnswer::default() };
+                let mut answer = TidyAnswer::default();
+                self.finish_purges(now, &mut answer)?;
+                self.forget_vanished(now)?;
                 self.tidy_vault(&mut answer, false, now)?;
+                self.review(true, now)?;
                 let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
                 Ok(with_problems(done, &answer.problems))
             }

@@ -58,11 +58,8 @@ impl Engine {
                     && matches!(self.vault.read(path), Err(Error::NotFound { .. }))
             };
             missing.retain(is_missing);
-            let gone = |(id, _): &(MemoryId, String)| Line {
-                gone: true,
-                by: Some(By::Person),
-                ..Line::about(Op::Note, *id)
-            };
+            let gone =
+                |(id, _): &(MemoryId, String)| Line { gone: true, by: Some(By::Person), ..Line::about(Op::Note, *id) };
             Ok((missing.iter().map(gone).collect(), missing))
         })?;
         for (id, path) in hidden {
@@ -100,8 +97,12 @@ impl Engine {
             return missing;
         }
         let seen = self.seen();
-        let present: HashSet<MemoryId> =
-            seen.notes.iter().filter(|(path, _)| there.contains(path.as_str())).filter_map(|(_, note)| note.id).collect();
+        let present: HashSet<MemoryId> = seen
+            .notes
+            .iter()
+            .filter(|(path, _)| there.contains(path.as_str()))
+            .filter_map(|(_, note)| note.id)
+            .collect();
         missing.retain(|(id, path)| {
             seen.notes.get(path).is_some_and(|note| note.id == Some(*id)) && !present.contains(id)
         });

@@ -59,6 +59,8 @@ pub struct NoteRef {
     pub wrote: Option<Wrote>,
     /// When it was found missing, where it is.
     pub gone: Option<Timestamp>,
+    /// Whether something was said of the memory that the note did not show when it was last seen.
+    pub is_behind: bool,
 }
 
 impl NoteRef {

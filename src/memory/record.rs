@@ -58,6 +58,10 @@ enum Field {
     NoteHash,
 }
 
+/// What a note shows of its memory.
+const SHOWN: [Field; 7] =
+    [Field::Text, Field::Title, Field::Kind, Field::Tags, Field::Entities, Field::Strength, Field::Pinned];
+
 /// Which line set which field. Most memories were told once: one clock and a bit set.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct FieldClocks {
@@ -67,6 +71,12 @@ struct FieldClocks {
 }
 
 impl FieldClocks {
+    /// The line that set the field.
+    fn of(&self, field: Field) -> Option<Clock> {
+        let own = self.own.iter().find(|(own, _)| *own == field).map(|(_, clock)| *clock);
+        own.or_else(|| (self.base_fields & 1 << field as u8 != 0).then_some(self.base))
+    }
+
     /// Whether `clock` sets `field`; remembers it if so.
     fn take(&mut self, field: Field, clock: Clock) -> bool {
         let bit = 1u16 << field as u8;
@@ -224,6 +234,7 @@ impl Record {
             hash: String::new(),
             wrote: None,
             gone: None,
+            is_behind: false,
         })
     }
 
@@ -333,9 +344,16 @@ impl Record {
         }
     }
 
-    /// Whether it counts as vanished, once a line was folded in. A tie goes to the missing note.
+    /// How it stands to its note, once a line was folded in. Vanished: a tie goes to the missing note. Behind: what
+    /// the note shows was said later than the note was seen.
     pub(super) fn settle_note(&mut self) {
         self.memory.is_vanished = self.gone.is_some_and(|gone| self.alive.is_none_or(|alive| alive <= gone));
+        let seen = self.clocks.of(Field::NoteHash);
+        let is_later = |field: &Field| self.clocks.of(*field).is_some_and(|said| said.class == 1 && Some(said) > seen);
+        let is_behind = seen.is_some() && SHOWN.iter().any(is_later);
+        if let Some(note) = &mut self.memory.note {
+            note.is_behind = is_behind;
+        }
     }
 
     pub(super) fn set_uses(&mut self, line: &mut Line, replica: u32) {

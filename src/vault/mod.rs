@@ -24,6 +24,8 @@ pub const ENTITIES: &str = "Entities";
 pub const TRASH: &str = ".trash";
 /// The note that tells what the vault is, and its id.
 pub const HOME: &str = "Home.md";
+/// The note in which a person decides.
+pub const REVIEW: &str = "Review.md";
 
 /// A vault, which may not exist yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -295,6 +297,14 @@ impl Vault {
             }
             taken.insert(name::key(&free));
         }
+    }
+
+    /// Writes `Review.md` where there is none.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; nothing is then left behind.
+    pub fn write_review(&self, text: &str) -> Result<()> {
+        files::write_new(&self.contained(REVIEW)?, text.as_bytes()).map(drop)
     }
 
     /// Replaces the text of a note that still is the one whose [`content_hash`] is `expected_hash`. The new text is

@@ -10,11 +10,13 @@
 mod crash_states;
 mod crowd;
 mod kills;
+mod review;
 mod soundness;
 mod support;
 mod wire;
 
 mod acknowledged;
+mod adopt;
 mod architecture;
 mod bad_input;
 mod bad_journals;
@@ -41,5 +43,6 @@ mod recovery;
 mod regressions;
 mod strange_notes;
 mod upkeep;
+mod vanish;
 mod vault_git;
 mod vaults;

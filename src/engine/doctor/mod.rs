@@ -302,6 +302,7 @@ impl Engine {
         }
         findings.extend(self.clock_findings(now));
         findings.extend(self.index_findings());
+        findings.extend(self.absent_vault_finding());
         findings.extend(self.configuration_findings());
         findings.extend(self.durability_finding());
         Ok(findings)
@@ -336,6 +337,7 @@ impl Engine {
         closely.extend(self.uncommitted_findings());
         closely.extend(self.writable_findings());
         closely.extend(self.twin_findings()?);
+        closely.extend(self.unfinished_purge_finding());
         self.looked().closely = closely;
         Ok(())
     }
@@ -369,6 +371,15 @@ impl Engine {
                 .of(&self.cache())
                 .by(Repair::RebuildIndex),
         )
+    }
+
+    /// That text which was to be erased is still in the journal.
+    fn unfinished_purge_finding(&self) -> Option<Finding> {
+        let count = self.unfinished_purges(self.clock.now());
+        let what = format!("{} purged and still in the journal", plural(count, "memory was", "memories were"));
+        let finding = Finding::error(Area::Journal, what, "`ebbmark tidy` finishes it, or says what is in the way");
+        let file = self.journal.own_file().ok().flatten();
+        (count > 0).then(|| finding.of(file.as_deref().unwrap_or(&self.home)))
     }
 
     fn durability_finding(&self) -> Option<Finding> {

@@ -69,6 +69,17 @@ impl Engine {
         Ok(findings)
     }
 
+    /// That the vault is not where it was.
+    pub(super) fn absent_vault_finding(&self) -> Option<Finding> {
+        let count = self.absent_notes() as u64;
+        let what = format!(
+            "the vault is not there, and {} in it; what they say is remembered all the same",
+            plural(count, "memory has its note", "memories have their notes")
+        );
+        let next = "mount it, move it back, or name it with --vault; nothing is promoted until then";
+        (count > 0).then(|| Finding::error(Area::Vault, what, next).of(self.vault.root()))
+    }
+
     /// Notes of ours that the last commit does not have as they are.
     pub(super) fn uncommitted_findings(&self) -> Option<Finding> {
         let git = self.git()?;

@@ -1,0 +1,367 @@
+//! Review: `Review.md` in the vault lists what a person should decide. Checking a box and saving does it.
+//!
+//! The list stands between markers and is written anew when it changes. What a person writes around it, or between
+//! its lines, stays; a line that cannot be read costs only itself.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::promote::PromoteRequest;
+use super::reinforce::ReinforceRequest;
+use super::{Engine, ForgetRequest, RestoreRequest};
+use crate::clock::{DAY_MS, Timestamp};
+use crate::config::PromotionMode;
+use crate::error::{Error, Result};
+use crate::id::{MemoryId, content_hash};
+use crate::memory::{Memory, Status};
+use crate::vault::REVIEW;
+
+/// Marks where our list begins and ends.
+const BEGIN: &str = "%% ebbmark:review %%";
+const END: &str = "%% /ebbmark:review %%";
+/// What stands above the list in a new note.
+const HEAD: &str =
+    "Check a box and save: it is done, and the list is written anew. Write what you like outside the list.\n";
+/// Entries of one kind that are listed.
+const MOST_LISTED: usize = 20;
+/// What was done lately stays listed so many lines long.
+const MOST_DONE: usize = 20;
+const DONE: &str = "## Done";
+
+/// A task of ours, as we write it and as an editor may leave it.
+static TASK: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^\s*[-*+] \[(.)\] \*{0,2}(keep|touch|restore|forget)\*{0,2} `([0-9a-zA-Z]{12})`")
+        .expect("a valid pattern")
+});
+
+/// What checking a box asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    /// Promote it.
+    Keep,
+    /// Count it as used, so that it stays.
+    Touch,
+    /// Bring it back.
+    Restore,
+    /// Forget it.
+    Forget,
+}
+
+impl Verb {
+    fn of(word: &str) -> Option<Verb> {
+        [Verb::Keep, Verb::Touch, Verb::Restore, Verb::Forget].into_iter().find(|verb| verb.as_str() == word)
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Verb::Keep => "keep",
+            Verb::Touch => "touch",
+            Verb::Restore => "restore",
+            Verb::Forget => "forget",
+        }
+    }
+}
+
+/// One line of a note, as far as it concerns the list.
+enum ReviewLine<'a> {
+    Marker,
+    Heading,
+    Task { is_checked: bool, verb: Verb, id: MemoryId },
+    Done(&'a str),
+    Own,
+}
+
+/// A section of the list: what is asked for, and what checking a box does.
+struct Section {
+    heading: &'static str,
+    why: &'static str,
+    entries: Vec<(Verb, MemoryId, String)>,
+}
+
+/// Headings of the list.
+const HEADINGS: [&str; 3] = ["## Worth keeping", "## Fading", "## Deleted notes"];
+
+impl Engine {
+    /// Does what is checked in `Review.md`, and then, or with `renew` in any case, brings its list up to date. Returns
+    /// what was done.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the note is there and cannot be read. What could not be done is written into the list.
+    pub(super) fn review(&self, renew: bool, now: Timestamp) -> Result<Vec<String>> {
+        // In a person's own vault only the folder of memories is ours.
+        if self.vault.vault_id()?.is_none() {
+            return Ok(Vec::new());
+        }
+        let old = match self.vault.read(REVIEW) {
+            Ok(text) => Some(text),
+            Err(Error::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let checked = old.as_deref().map(checked).unwrap_or_default();
+        if checked.is_empty() && !renew {
+            return Ok(Vec::new());
+        }
+        let today = self.date(now);
+        let done: Vec<String> =
+            checked.into_iter().map(|(verb, id)| format!("{today} {}", self.do_checked(verb, id))).collect();
+        self.refresh_at(now)?;
+        let sections = self.sections(now);
+        let has_entries = sections.iter().any(|section| !section.entries.is_empty());
+        let Some(old) = old else {
+            if has_entries {
+                self.vault.write_review(&rewritten(&format!("{HEAD}\n"), &sections, &done))?;
+            }
+            return Ok(done);
+        };
+        let new = rewritten(&old, &sections, &done);
+        if new != old {
+            match self.vault.edit(REVIEW, &content_hash(old.as_bytes()), &new) {
+                // A person is writing in it: what was done is listed the next time by what is not listed any more.
+                Ok(()) | Err(Error::Changed { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Does one thing, and says so in the words of the list.
+    fn do_checked(&self, verb: Verb, id: MemoryId) -> String {
+        let ids = vec![id.to_string()];
+        let said = self.store().state.get(id).map(|memory| super::say::short(&memory.text)).unwrap_or_default();
+        let failed = |error: &Error| format!("not done: {} `{id}`: {error}", verb.as_str());
+        match verb {
+            Verb::Keep => {
+                // The check is a person's word, which also an untrusted memory needs.
+                let request = PromoteRequest { ids, force: Some(true), ..PromoteRequest::default() };
+                match self.promote(&request) {
+                    Ok(answer) => match (answer.promoted.first(), answer.skipped.first()) {
+                        (Some(promoted), _) => format!("kept {}", link_to(&promoted.note)),
+                        (None, Some(skipped)) => format!("not kept `{id}`: {}", skipped.why),
+                        (None, None) => format!("not kept `{id}`"),
+                    },
+                    Err(error) => failed(&error),
+                }
+            }
+            Verb::Touch => {
+                let request = ReinforceRequest { ids, kind: Some("reviewed".into()), ..ReinforceRequest::default() };
+                self.reinforce(&request).map_or_else(|error| failed(&error), |_| format!("touched `{id}` {said}"))
+            }
+            Verb::Restore => match self.restore(&RestoreRequest { ids }) {
+                Ok(answer) if answer.restored.is_empty() => format!("not restored `{id}`: there is nothing to restore"),
+                Ok(_) => format!("restored `{id}` {said}"),
+                Err(error) => failed(&error),
+            },
+            Verb::Forget => match self.forget(&ForgetRequest { ids, ..ForgetRequest::default() }) {
+                Ok(answer) if answer.forgotten.is_empty() => format!("not forgotten `{id}`: it is not remembered"),
+                Ok(_) => format!("forgotten `{id}` {said}; `ebbmark restore {id}` brings it back"),
+                Err(error) => failed(&error),
+            },
+        }
+    }
+
+    /// What a person should decide at `now`.
+    fn sections(&self, now: Timestamp) -> [Section; 3] {
+        let store = self.store();
+        let mut memories: Vec<&Memory> = store.state.memories().collect();
+        memories.sort_by_key(|memory| (memory.created, memory.id));
+        let entry = |verb, memory: &Memory, why: String| (verb, memory.id, format!("{} ({why})", plain(&memory.text)));
+        let (mut keep, mut fading, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+        for memory in memories {
+            match memory.status(&self.config, now) {
+                Status::Vanished => {
+                    let gone = memory.note.as_ref().and_then(|note| note.gone).unwrap_or(now);
+                    let ends = gone.plus_millis((self.config.vault.vanish_days * DAY_MS as f64) as i64);
+                    let why = format!("deleted {}, forgotten after {}", self.date(gone), self.date(ends));
+                    deleted.push(entry(Verb::Restore, memory, why));
+                }
+                Status::Active if memory.note.is_none() => {
+                    let trusted = Memory { trust: Some(true), ..memory.clone() };
+                    let state = self.promotion_state(&trusted, now);
+                    let is_asked = !memory.is_trusted() || self.config.promotion == PromotionMode::Propose;
+                    if state.eligible && is_asked && self.config.promotion != PromotionMode::Off {
+                        let from = if memory.is_trusted() { "" } else { "not from you or your agent; " };
+                        keep.push(entry(Verb::Keep, memory, format!("{from}{}", state.why)));
+                    } else if !memory.is_kept_by_rule(now)
+                        && memory.trace(&self.config).is_fading(&self.config.decay, now)
+                    {
+                        let fades = memory.trace(&self.config).fades_at(&self.config.decay);
+                        let why = fades.map_or("fading".into(), |at| format!("fades {}", self.date(at)));
+                        fading.push(entry(Verb::Touch, memory, why));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let section = |number: usize, why, mut entries: Vec<_>| {
+            entries.truncate(MOST_LISTED);
+            Section { heading: HEADINGS[number], why, entries }
+        };
+        [
+            section(0, "Checked, they become notes.", keep),
+            section(1, "Checked, they count as used; left alone, they fade.", fading),
+            section(2, "Checked, they come back with their notes.", deleted),
+        ]
+    }
+}
+
+/// Text that cannot be taken for a link, a comment or code in the list.
+fn plain(text: &str) -> String {
+    let text = super::say::short(text);
+    text.replace("[[", "[").replace("]]", "]").replace("%%", "%").replace('`', "'")
+}
+
+fn link_to(path: &str) -> String {
+    format!("[[{}]]", super::commit::stem(path))
+}
+
+fn read(line: &str, in_done: bool) -> ReviewLine<'_> {
+    let text = line.trim();
+    if text == BEGIN || text == END {
+        return ReviewLine::Marker;
+    }
+    if let Some(task) = TASK.captures(line)
+        && let (Some(verb), Ok(id)) = (Verb::of(&task[2]), task[3].parse())
+    {
+        return ReviewLine::Task { is_checked: &task[1] != " ", verb, id };
+    }
+    let whys = [
+        "Checked, they become notes.",
+        "Checked, they count as used;",
+        "Checked, they come back",
+        "Nothing to decide.",
+    ];
+    if HEADINGS.contains(&text) || text == DONE || whys.iter().any(|why| text.starts_with(why)) {
+        return ReviewLine::Heading;
+    }
+    match text.strip_prefix("- ") {
+        Some(done) if in_done => ReviewLine::Done(done),
+        _ => ReviewLine::Own,
+    }
+}
+
+/// The boxes that are checked, each once.
+fn checked(text: &str) -> Vec<(Verb, MemoryId)> {
+    let mut checked = Vec::new();
+    for line in text.lines() {
+        if let ReviewLine::Task { is_checked: true, verb, id } = read(line, false)
+            && !checked.contains(&(verb, id))
+        {
+            checked.push((verb, id));
+        }
+    }
+    checked
+}
+
+/// The note with a fresh list in the place of the old one, or at its end.
+fn rewritten(old: &str, sections: &[Section], done: &[String]) -> String {
+    let line_end = if old.contains("\r\n") { "\r\n" } else { "\n" };
+    let (mut before, mut after, mut earlier): (Vec<&str>, Vec<&str>, Vec<String>) = (vec![], vec![], vec![]);
+    let (mut has_list, mut is_inside, mut in_done) = (false, false, false);
+    for line in old.lines() {
+        match read(line, in_done) {
+            ReviewLine::Marker => {
+                has_list = true;
+                is_inside = line.trim() == BEGIN;
+                in_done = false;
+            }
+            ReviewLine::Heading => {
+                has_list = true;
+                in_done = line.trim() == DONE;
+            }
+            ReviewLine::Task { .. } => has_list = true,
+            ReviewLine::Done(done) => earlier.push(done.to_owned()),
+            // Blank lines between ours are ours.
+            ReviewLine::Own if line.trim().is_empty() && (is_inside || in_done) => {}
+            ReviewLine::Own if has_list => after.push(line),
+            ReviewLine::Own => before.push(line),
+        }
+    }
+    while before.last().is_some_and(|line| line.trim().is_empty()) {
+        before.pop();
+    }
+    while after.first().is_some_and(|line| line.trim().is_empty()) {
+        after.remove(0);
+    }
+    let mut lines: Vec<String> = before.into_iter().map(str::to_owned).collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    lines.push(BEGIN.to_owned());
+    if sections.iter().all(|section| section.entries.is_empty()) {
+        lines.push("Nothing to decide.".to_owned());
+    }
+    for section in sections.iter().filter(|section| !section.entries.is_empty()) {
+        lines.extend([section.heading.to_owned(), section.why.to_owned(), String::new()]);
+        for (verb, id, text) in &section.entries {
+            lines.push(format!("- [ ] {} `{id}` {text}", verb.as_str()));
+            if *verb != Verb::Keep {
+                lines.push(format!("- [ ] forget `{id}`"));
+            }
+        }
+        lines.push(String::new());
+    }
+    let all: Vec<&String> = done.iter().rev().chain(&earlier).take(MOST_DONE).collect();
+    if !all.is_empty() {
+        lines.extend([DONE.to_owned(), String::new()]);
+        lines.extend(all.into_iter().map(|done| format!("- {done}")));
+    }
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    lines.push(END.to_owned());
+    if !after.is_empty() {
+        lines.push(String::new());
+        lines.extend(after.into_iter().map(str::to_owned));
+    }
+    let mut text = lines.join(line_end);
+    text.push_str(line_end);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(entries: &[(Verb, &str, &str)]) -> Vec<Section> {
+        let entries = entries.iter().map(|(verb, id, text)| (*verb, id.parse().unwrap(), (*text).to_owned())).collect();
+        vec![Section { heading: HEADINGS[1], why: "Checked, they count as used; left alone, they fade.", entries }]
+    }
+
+    const ID: &str = "7k2m9x4qwc3r";
+
+    #[test]
+    fn a_rewritten_list_is_not_rewritten_again() {
+        let sections = list(&[(Verb::Touch, ID, "Owns a bicycle")]);
+        for old in ["", "mine\n", "mine\n\n- [x] buy milk\n", "---\ntags: [x]\n---\nmine\r\n"] {
+            let once = rewritten(old, &sections, &["2026-11-29 touched".into()]);
+            assert_eq!(rewritten(&once, &sections, &[]), once, "{old:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_person_wrote_stays_wherever_it_stands() {
+        let sections = list(&[(Verb::Touch, ID, "Owns a bicycle")]);
+        let once = rewritten("above\n", &sections, &[]);
+        let edited = once.replace("## Fading\n", "## Fading\nmy thought\n- [x] buy milk\n") + "\nbelow\n";
+        let twice = rewritten(&edited, &list(&[]), &["2026-11-29 touched".into()]);
+        for own in ["above\n", "my thought\n", "- [x] buy milk\n", "below\n"] {
+            assert_eq!(twice.matches(own).count(), 1, "{own:?} in {twice}");
+        }
+        assert!(!twice.contains(ID) && twice.contains("- 2026-11-29 touched\n"), "{twice}");
+    }
+
+    #[test]
+    fn a_broken_list_costs_only_what_cannot_be_read() {
+        let broken = format!(
+            "%% ebbmark:review %%\n- [x] touch `{ID}` Owns\n- [x] touch `nonsense` x\n-[x] forget `{ID}`\n* [X] forget `{ID}`\n- [x] explode `{ID}`\n"
+        );
+        let id: MemoryId = ID.parse().unwrap();
+        assert_eq!(checked(&broken), [(Verb::Touch, id), (Verb::Forget, id)]);
+        let text = rewritten(&broken, &list(&[]), &[]);
+        for kept in ["- [x] touch `nonsense` x\n", &format!("-[x] forget `{ID}`\n"), &format!("- [x] explode `{ID}`\n")]
+        {
+            assert!(text.contains(kept), "{kept:?} in {text}");
+        }
+    }
+}
