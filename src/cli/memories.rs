@@ -133,6 +133,26 @@ impl Remember {
     }
 }
 
+/// Remembers something and promotes it at once.
+pub(super) fn new_note(title: &str, text: &[String], door: &Door<'_>) -> Result<ExitCode> {
+    let source = SourceInput { who: Some("user".into()), client: Some("ebbmark".into()), ..SourceInput::default() };
+    let memory = NewMemory {
+        text: if text == ["-"] { read_text()? } else { text.join(" ") },
+        title: Some(title.to_owned()),
+        source: Some(source),
+        ..NewMemory::default()
+    };
+    let answer = door.engine.remember(&RememberRequest::of(&[memory]))?;
+    let ids: Vec<String> = answer.results.iter().filter_map(|result| result.id.clone()).collect();
+    if ids.is_empty() {
+        door.say(&answer, say::remember)?;
+        return Ok(code(false));
+    }
+    let answer = door.engine.promote(&PromoteRequest { ids, ..PromoteRequest::default() })?;
+    door.say(&answer, say::promote)?;
+    Ok(code(answer.skipped.is_empty()))
+}
+
 fn read_stdin() -> Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).map_err(Error::io("read", std::path::Path::new("stdin")))?;

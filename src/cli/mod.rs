@@ -2,6 +2,7 @@
 
 mod demo;
 mod memories;
+mod notes;
 mod upkeep;
 
 use std::ffi::OsString;
@@ -92,6 +93,8 @@ enum Command {
     Restore(memories::Ids),
     /// Write what has proved itself into the vault
     Promote(memories::Promote),
+    /// List, print or write notes of the vault
+    Note(notes::Note),
     /// Look at health, counts, what is known, what has faded
     Inspect(upkeep::Inspect),
     /// Look for everything that is not as it should be, and say what to do
@@ -187,6 +190,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Forget(command) => command.run(&door),
         Command::Restore(ids) => ids.restore(&door),
         Command::Promote(command) => command.run(&door),
+        Command::Note(command) => command.run(&door),
         Command::Inspect(command) => command.run(&door),
         Command::Doctor(command) => command.run(&door),
         Command::Stats => upkeep::stats(&door),

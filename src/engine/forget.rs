@@ -243,7 +243,8 @@ impl Engine {
                     lines.push(memory.whole_line(Op::Restore, store.state.said_to_supersede(memory.id)));
                     drop(store);
                     // Its note is written anew: it left the vault, and with it what only git still has.
-                    let note = self.vault.exists().then(|| self.add_note(&memory, &mut lines)).transpose()?;
+                    let mut names = self.vault.names()?;
+                    let note = self.vault.exists().then(|| self.add_note(&memory, &mut names, &mut lines)).transpose()?;
                     changes.extend(note.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }));
                     let was = "vanished".into();
                     restored.push(Restored { id: memory.id.to_string(), text: memory.text, note, was });
@@ -281,7 +282,7 @@ impl Engine {
         let Some(trashed) = self.vault.find_in_trash(memory.id)? else {
             let written = self.make_vault(self.clock.now())?;
             changes.extend(written.into_iter().map(|path| Change { path, kind: ChangeKind::Write }));
-            return self.add_note(memory, lines).map(Some);
+            return self.add_note(memory, &mut self.vault.names()?, lines).map(Some);
         };
         let path = self.vault.untrash(&trashed, &note.path)?;
         let text = self.vault.read(&path)?;

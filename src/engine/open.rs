@@ -87,6 +87,10 @@ pub struct Opened {
     /// What it is related to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<Relation>,
+    /// Opens its note in Obsidian.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub obsidian: Option<String>,
     /// What happened to it, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<HistoryEntry>,
@@ -162,6 +166,11 @@ impl Engine {
             fades_at: if memory.is_kept_by_rule(now) { None } else { trace.fades_at(&self.config.decay) },
             promotion,
             relations,
+            obsidian: memory
+                .note
+                .as_ref()
+                .filter(|note| note.is_there())
+                .map(|note| self.obsidian_address(&note.path)),
             history: Vec::new(),
         }
     }

@@ -3,7 +3,7 @@
 //! In that order, so that a crash leaves nothing half: a note without its line is found and finished by the next
 //! reconcile, a line without its commit by the next tidy.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use super::{Engine, lenient};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::git::{Change, Kind as ChangeKind};
-use crate::id::content_hash;
+use crate::id::{MemoryId, content_hash};
 use crate::memory::{By, Line, Memory, Op, Source, Status, Who, Wrote};
 use crate::note::{self, NewNote, Note, Value, frontmatter, name};
 use crate::redact::redact;
@@ -51,6 +51,10 @@ pub struct Promoted {
     pub commit: Option<String>,
     /// Why it was promoted.
     pub why: String,
+    /// Opens the note in Obsidian.
+    #[serde(default)]
+    #[schemars(skip)]
+    pub obsidian: String,
 }
 
 /// A memory that would be promoted.
@@ -117,7 +121,7 @@ impl Engine {
         for (id, note) in read.finished {
             let why = "its promotion was begun before a crash, and is finished now".into();
             had.retain(|had| had.id != id.to_string());
-            had.push(Promoted { id: id.to_string(), note, commit: read.commit.clone(), why });
+            had.push(Promoted { commit: read.commit.clone(), ..self.promoted(id, note, why) });
         }
         if request.dry_run.unwrap_or(false) || chosen.is_empty() {
             let candidates = chosen.into_iter().map(|(memory, why)| Candidate {
@@ -136,6 +140,7 @@ impl Engine {
             }
             self.write(now, |draft| {
                 changes.extend(self.ensure_vault(now)?);
+                let mut names = self.vault.names()?;
                 let mut lines = Vec::new();
                 for (memory, why) in chosen {
                     let current = draft.store().state.get(memory.id).cloned();
@@ -148,8 +153,8 @@ impl Engine {
                         memory.is_pinned = true;
                         lines.push(Line { pinned: Some(true), ..Line::about(Op::Revise, memory.id) });
                     }
-                    let note = self.add_note(&memory, &mut lines)?;
-                    promoted.push(Promoted { id: memory.id.to_string(), note, commit: None, why: why.clone() });
+                    let note = self.add_note(&memory, &mut names, &mut lines)?;
+                    promoted.push(self.promoted(memory.id, note, why.clone()));
                 }
                 Ok((lines, ()))
             })?;
@@ -166,6 +171,10 @@ impl Engine {
         Ok(PromoteAnswer { promoted, candidates: Vec::new(), skipped, notice })
     }
 
+    fn promoted(&self, id: MemoryId, note: String, why: String) -> Promoted {
+        Promoted { id: id.to_string(), obsidian: self.obsidian_address(&note), note, commit: None, why }
+    }
+
     /// What a request is about, with the reason; and what it asked for in vain.
     fn choose(&self, request: &PromoteRequest, now: Timestamp) -> Choice {
         let store = self.store();
@@ -176,7 +185,7 @@ impl Engine {
                 Ok(memory) if self.has_note(memory) => {
                     let note = memory.note.as_ref().map_or(String::new(), |note| note.path.clone());
                     let why = "it has a note already".into();
-                    had.push(Promoted { id: memory.id.to_string(), note, commit: None, why });
+                    had.push(self.promoted(memory.id, note, why));
                 }
                 Ok(memory) => match Self::may_promote(memory, request.force.unwrap_or(false)) {
                     Err(why) => skipped.push(Skipped { id: memory.id.to_string(), why }),
@@ -218,10 +227,16 @@ impl Engine {
     }
 
     /// Writes the note of a memory and adds the line that says so. Returns the note's path.
-    pub(super) fn add_note(&self, memory: &Memory, lines: &mut Vec<Line>) -> Result<String> {
-        let (title, text) = self.render_note(memory);
+    /// `names` are those of the vault's notes: what its text may link to, and what its own name must not be.
+    pub(super) fn add_note(
+        &self,
+        memory: &Memory,
+        names: &mut BTreeSet<String>,
+        lines: &mut Vec<Line>,
+    ) -> Result<String> {
+        let (title, text) = self.render_note(memory, names);
         let (text, _) = redact(&text);
-        let path = self.vault.add(&title, memory.id, &text)?;
+        let path = self.vault.add(&title, memory.id, &text, names)?;
         self.saw_written(&path, &content_hash(text.as_str().as_bytes()), memory.id);
         lines.push(Line {
             path: Some(path.clone()),
@@ -239,7 +254,8 @@ impl Engine {
     }
 
     /// Title and text of a new note.
-    fn render_note(&self, memory: &Memory) -> (String, String) {
+    fn render_note(&self, memory: &Memory, names: &BTreeSet<String>) -> (String, String) {
+        let linked = with_notes(&memory.entities, names);
         let trace = memory.trace(&self.config);
         let title = memory.title.clone().unwrap_or_else(|| name::title_from(&memory.text));
         let is_cut = name::file_stem(&title).cut;
@@ -255,6 +271,7 @@ impl Engine {
             half_life_days: trace.half_life_days,
             pinned: memory.is_pinned,
             entities: &memory.entities,
+            linked: &linked,
             source: &self.source_text(memory),
             tags: &memory.tags,
             aliases: &[],
@@ -332,7 +349,8 @@ impl Engine {
             text = frontmatter::set(&text, "entities", &Value::from(links))?;
         }
         if let Some(new) = &line.text {
-            text = Note::parse(&text).with_text(new, &after.entities)?;
+            let linked = with_notes(&after.entities, &self.vault.names()?);
+            text = Note::parse(&text).with_text(new, &linked)?;
         }
         if text == old {
             return Ok((line, None));
@@ -352,6 +370,12 @@ impl Engine {
 }
 
 /// A whole number is written without a fraction.
+/// Those of the entities that have a note: only to these a text links.
+fn with_notes(entities: &[String], names: &BTreeSet<String>) -> Vec<String> {
+    let has_note = |entity: &&String| names.contains(&name::key(&name::file_stem(entity).name));
+    entities.iter().filter(has_note).cloned().collect()
+}
+
 pub(super) fn number(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() < 1e15 { Value::from(value as i64) } else { Value::from(value) }
 }

@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 
 use super::remember::Outcome;
 use super::{
-    Area, Candidate, CompactAnswer, DoctorAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level, OpenAnswer,
-    OverviewKind, PromoteAnswer, Promoted, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer,
+    Area, Candidate, CompactAnswer, DoctorAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level, NoteList,
+    OpenAnswer, OverviewKind, PromoteAnswer, Promoted, ReadNote, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer,
     Stats, TidyAnswer, Where,
 };
 use crate::clock::Timestamp;
@@ -156,6 +156,9 @@ pub fn open(answer: &OpenAnswer) -> String {
             opened.half_life_days,
             if opened.pinned { ", pinned" } else { "" }
         );
+        if let Some(address) = &opened.obsidian {
+            line!(text, "  {address}");
+        }
         if let Some(promotion) = &opened.promotion {
             let may = if promotion.eligible { "may be promoted" } else { "not yet promoted" };
             line!(text, "  {may}: {}", promotion.why);
@@ -270,10 +273,33 @@ pub fn restore(answer: &RestoreAnswer) -> String {
 fn promoted_lines(text: &mut String, promoted: &[Promoted], candidates: &[Candidate]) {
     for promoted in promoted {
         line!(text, "promoted: {} → {} ({})", promoted.id, promoted.note, promoted.why);
+        line!(text, "  {}", promoted.obsidian);
     }
     for candidate in candidates {
         line!(text, "would be promoted: {} {} ({})", candidate.id, candidate.text, candidate.why);
     }
+}
+
+/// The notes of memories, one a line.
+pub fn notes(list: &NoteList) -> String {
+    let mut text = String::new();
+    for note in &list.notes {
+        let id = note.id.as_deref().unwrap_or("no memory   ");
+        let kind = note.kind.as_deref().unwrap_or("-");
+        line!(text, "{id} {kind:<10} {}", note.path);
+        for problem in &note.problems {
+            line!(text, "  {problem}");
+        }
+    }
+    if text.is_empty() {
+        text.push_str("No notes yet: `ebbmark promote ID` writes one.\n");
+    }
+    text
+}
+
+/// A note as it stands.
+pub fn note(note: &ReadNote) -> String {
+    note.text.clone()
 }
 
 /// What was promoted, and why.

@@ -3,7 +3,7 @@
 //! Kept in `vaults/` of the home, one file a vault, so that a new process reads only the notes that changed since.
 //! Losing the file loses nothing: all notes are read once more, and none of them counts as missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{MutexGuard, PoisonError};
 
@@ -58,6 +58,9 @@ pub(super) struct Seen {
     /// Memories whose notes were found missing here, and when.
     #[serde(default)]
     pub(super) vanished: BTreeMap<MemoryId, Timestamp>,
+    /// Entities that got a hub once, by [`name::key`](crate::note::name::key).
+    #[serde(default)]
+    pub(super) hubs: BTreeSet<String>,
     /// Notes that are no memories, with the hash at which that was found.
     #[serde(skip)]
     refused: BTreeMap<String, String>,
@@ -83,6 +86,11 @@ impl Seen {
         let before = self.notes.len();
         self.notes.retain(|path, _| is_kept(path));
         self.is_changed |= self.notes.len() != before;
+    }
+
+    /// Notes that an entity got its hub.
+    pub(super) fn add_hub(&mut self, key: String) {
+        self.is_changed |= self.hubs.insert(key);
     }
 
     /// Notes that what stands at a path is no memory.

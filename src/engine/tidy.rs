@@ -158,6 +158,7 @@ impl Engine {
         } else {
             let mut changes = self.refresh_notes(stale, now, answer)?;
             changes.extend(waiting);
+            changes.extend(self.make_hubs(now)?);
             self.commit_leftovers(changes, now, answer)?;
             self.look_around(now);
             self.look_closely()?;

@@ -286,6 +286,8 @@ pub struct NewNote<'a> {
     pub pinned: bool,
     /// Names of the entities that the memory is about.
     pub entities: &'a [String],
+    /// Of these, the ones that have a note: the first mention of each in the text is a link.
+    pub linked: &'a [String],
     /// Where the memory comes from, for people.
     pub source: &'a str,
     /// Tags, with or without `#`.
@@ -321,7 +323,7 @@ pub fn render(note: &NewNote<'_>) -> String {
         out.push_str(&yaml::entry(key, &value, "\n").expect("these values are flat"));
     }
     out.push_str("---\n");
-    out.push_str(&body::write(note.text, &entities));
+    out.push_str(&body::write(note.text, note.linked));
     out.push('\n');
     out
 }
@@ -349,6 +351,7 @@ mod tests {
             half_life_days: 180.0,
             pinned: false,
             entities: &[],
+            linked: &[],
             source: "Claude Desktop, 2026-11-29",
             tags: &[],
             aliases: &[],
@@ -394,7 +397,7 @@ Prefers [[TypeScript]] over JavaScript for new projects.
     fn a_new_note_has_the_documented_shape() {
         let (entities, tags) = (strings(&["TypeScript"]), strings(&["#languages"]));
         let text = "Prefers TypeScript over JavaScript for new projects.";
-        let rendered = render(&NewNote { entities: &entities, tags: &tags, ..plain(text) });
+        let rendered = render(&NewNote { entities: &entities, linked: &entities, tags: &tags, ..plain(text) });
         assert_eq!(rendered, SHOWN);
         let related =
             "\n%% ebbmark:related %%\n## Related\n- supersedes [[Prefers JavaScript]]\n%% /ebbmark:related %%\n";

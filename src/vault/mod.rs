@@ -279,24 +279,40 @@ impl Vault {
         })
     }
 
-    /// Writes a new note in the folder of memories under a name made from `title` that no note of the vault has.
-    /// Nothing is ever replaced. Returns its path.
+    /// Writes a new note in the folder of memories under a name made from `title` that is not in `taken`, the names of
+    /// the vault's notes. Nothing is ever replaced. Returns its path, and adds its name.
     ///
     /// # Errors
     /// [`Error::Io`]; nothing is then left behind.
-    pub fn add(&self, title: &str, id: MemoryId, text: &Redacted) -> Result<String> {
+    pub fn add(
+        &self,
+        title: &str,
+        id: MemoryId,
+        text: &Redacted,
+        taken: &mut BTreeSet<String>,
+    ) -> Result<String> {
         files::create_folder(&self.contained(MEMORIES)?)?;
         let stem = name::file_stem(title).name;
-        let mut taken = self.names()?;
         // A name can be taken between looking and writing: then the next one is tried.
         loop {
             let free = name::unique(&stem, |key| taken.contains(key), id);
             let path = format!("{MEMORIES}/{free}.md");
-            if files::write_new(&self.contained(&path)?, text.as_str().as_bytes())? {
+            let is_written = files::write_new(&self.contained(&path)?, text.as_str().as_bytes())?;
+            taken.insert(name::key(&free));
+            if is_written {
                 return Ok(path);
             }
-            taken.insert(name::key(&free));
         }
+    }
+
+    /// Writes the hub of an entity where there is no such file. Whether it did.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; nothing is then left behind.
+    pub fn write_hub(&self, path: &str, text: &Redacted) -> Result<bool> {
+        refuse_hidden(path)?;
+        files::create_folder(&self.contained(ENTITIES)?)?;
+        files::write_new(&self.contained(path)?, text.as_str().as_bytes())
     }
 
     /// Writes `Review.md` where there is none.

@@ -31,6 +31,7 @@ mod durability;
 mod failing_calls;
 mod formats;
 mod fuzzed;
+mod hubs;
 mod journeys;
 mod killed;
 mod machines;

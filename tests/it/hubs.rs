@@ -1,0 +1,110 @@
+//! Entities that earned a note of their own, links that lead somewhere, and the commands on notes.
+
+use std::fs;
+
+use ebbmark::engine::NewMemory;
+
+use crate::support::{Calls, Store};
+
+fn about(store: &Store, text: &str, entity: &str) -> String {
+    let told = NewMemory { text: text.into(), entities: vec![entity.into()], ..NewMemory::default() };
+    store.engine().tell(told).id.unwrap()
+}
+
+#[test]
+fn three_memories_earn_an_entity_its_hub() {
+    let store = Store::new();
+    let first = about(&store, "Ada prefers green tea", "Ada");
+    store.engine().keep(&first);
+    about(&store, "Ada lives by the harbour", "Ada");
+    store.engine().clean();
+    let hub = store.vault().join("Entities/Ada.md");
+    assert!(!hub.exists());
+    let third = about(&store, "Ada plays the cello", "ada");
+    store.engine().clean();
+    let text = fs::read_to_string(&hub).unwrap();
+    assert_eq!(
+        text,
+        "---\naliases: []\n---\n%% ebbmark:about %%\n![[Memories.base#About this note]]\n%% /ebbmark:about %%\n"
+    );
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
+    // From now on its name is a link, once in a text.
+    store.engine().keep(&third);
+    assert!(store.note("Ada plays the cello").ends_with("---\n[[Ada]] plays the cello\n"));
+}
+
+#[test]
+fn a_hub_is_the_persons_once_it_is_made() {
+    let store = Store::new();
+    let first = about(&store, "Ada prefers green tea", "Ada");
+    about(&store, "Ada lives by the harbour", "Ada");
+    about(&store, "Ada plays the cello", "Ada");
+    store.engine().keep(&first);
+    store.engine().clean();
+    let hub = store.vault().join("Entities/Ada.md");
+    fs::write(&hub, "mine").unwrap();
+    store.engine().clean();
+    assert_eq!(fs::read_to_string(&hub).unwrap(), "mine");
+    fs::remove_file(&hub).unwrap();
+    store.engine().clean();
+    assert!(!hub.exists());
+}
+
+#[test]
+fn an_entity_that_has_a_note_anywhere_gets_no_second_one() {
+    let store = Store::new();
+    store.ok(&["init"]);
+    fs::create_dir(store.vault().join("People")).unwrap();
+    fs::write(store.vault().join("People/ada.md"), "mine").unwrap();
+    let first = about(&store, "Ada prefers green tea", "Ada");
+    about(&store, "Ada lives by the harbour", "Ada");
+    about(&store, "Ada plays the cello", "Ada");
+    store.engine().keep(&first);
+    store.engine().clean();
+    assert!(!store.vault().join("Entities/Ada.md").exists());
+    assert!(store.note("Ada prefers green tea").ends_with("---\n[[Ada]] prefers green tea\n"));
+}
+
+#[test]
+fn a_name_that_no_file_can_have_becomes_an_alias() {
+    let store = Store::new();
+    let first = about(&store, "Knows C# well", "C#");
+    about(&store, "Prefers C# over Java", "C#");
+    about(&store, "Teaches C# on Mondays", "C#");
+    store.engine().keep(&first);
+    store.engine().clean();
+    let hubs: Vec<String> = fs::read_dir(store.vault().join("Entities"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    assert_eq!(hubs.len(), 1, "{hubs:?}");
+    let text = fs::read_to_string(store.vault().join("Entities").join(&hubs[0])).unwrap();
+    assert!(!hubs[0].contains('#') && text.contains("aliases:\n  - C#\n"), "{hubs:?} {text}");
+}
+
+#[test]
+fn a_text_links_only_to_notes_that_are_there() {
+    let store = Store::new();
+    let id = about(&store, "Ada prefers green tea", "Ada");
+    store.engine().keep(&id);
+    assert!(store.note("Ada prefers green tea").ends_with("---\nAda prefers green tea\n"));
+}
+
+#[test]
+fn notes_are_listed_printed_and_written_by_commands() {
+    let store = Store::new();
+    assert!(store.ok(&["note", "list"]).contains("No notes yet"));
+    let said = store.ok(&["note", "new", "Tea", "The", "user", "prefers", "green", "tea"]);
+    assert!(said.contains("obsidian://open?path=%2F") && said.contains("Memories%2FTea.md"), "{said}");
+    let listed = store.json(&["note", "list"]);
+    let id = listed["notes"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(listed["notes"][0]["path"], "Memories/Tea.md");
+    for which in ["tea", &id, &id[..6], "Memories/Tea.md"] {
+        assert_eq!(store.ok(&["note", "read", which]), store.note("Tea"), "{which}");
+    }
+    assert!(store.ok(&["open", &id]).contains("obsidian://open?path="));
+    store.run(&["note", "read", "Coffee"]).exits(2);
+    store.run(&["note", "read", "../home/config.toml"]).exits(2);
+    store.run(&["note", "new", "Empty", ""]).exits(2);
+}
