@@ -40,7 +40,15 @@ impl Patience {
 /// An advisory lock between processes, held until dropped. Its file is never removed.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A program that another thread is just starting has the open file too, and would hold on to the lock until
+        // it runs. Unlocking counts for both; closing alone does not.
+        drop(self.file.unlock());
+    }
 }
 
 impl Lock {
@@ -81,6 +89,6 @@ impl Lock {
         // written over the old one: a file that is emptied and filled again costs a trip to the disk when it closes.
         let noted = write!(file, "process {:<10}", std::process::id());
         drop(noted);
-        Ok(Ok(Lock { _file: file }))
+        Ok(Ok(Lock { file }))
     }
 }
