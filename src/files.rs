@@ -176,6 +176,33 @@ impl Drop for Replacement {
     }
 }
 
+/// Moves a folder to a place where there is none, or an empty one. On return both names are on disk.
+///
+/// # Errors
+/// [`Error::Invalid`] where the place is taken; [`Error::Io`], also for another disk: the folder is then where it was.
+pub fn move_folder(from: &Path, to: &Path) -> Result<()> {
+    if let Ok(mut there) = read_dir(to)
+        && there.next().is_some()
+    {
+        let what = format!("folder {}", to.display());
+        return Err(Error::invalid(what, "is not empty", "choose one that is not there yet"));
+    }
+    let parent = to.parent().unwrap_or(to);
+    create_folder(parent)?;
+    system::rename(from, to).map_err(|error| match error.kind() {
+        std::io::ErrorKind::CrossesDevices => Error::invalid(
+            format!("folder {}", to.display()),
+            "is on another disk",
+            "copy the vault there yourself, and write its place as `vault_path` into config.toml",
+        ),
+        _ => Error::io("move", from)(error),
+    })?;
+    for folder in [parent, from.parent().unwrap_or(from)] {
+        system::sync_folder(folder).map_err(Error::io("sync", folder))?;
+    }
+    Ok(())
+}
+
 /// Replaces (or makes) a file in one step: readers see the old bytes or the new ones, also after a power cut.
 /// An existing file keeps its mode.
 ///

@@ -95,6 +95,8 @@ enum Command {
     Promote(memories::Promote),
     /// List, print or write notes of the vault
     Note(notes::Note),
+    /// Move the vault
+    Vault(notes::Vault),
     /// Look at health, counts, what is known, what has faded
     Inspect(upkeep::Inspect),
     /// Look for everything that is not as it should be, and say what to do
@@ -191,6 +193,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Restore(ids) => ids.restore(&door),
         Command::Promote(command) => command.run(&door),
         Command::Note(command) => command.run(&door),
+        Command::Vault(command) => command.run(&door),
         Command::Inspect(command) => command.run(&door),
         Command::Doctor(command) => command.run(&door),
         Command::Stats => upkeep::stats(&door),

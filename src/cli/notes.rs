@@ -34,6 +34,28 @@ enum Command {
     },
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Vault {
+    #[command(subcommand)]
+    command: VaultCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum VaultCommand {
+    /// Move the vault to another folder
+    Move {
+        /// A folder that is not there yet
+        folder: std::path::PathBuf,
+    },
+}
+
+impl Vault {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        let VaultCommand::Move { folder } = self.command;
+        door.say(&door.engine.move_vault(&folder)?, say::moved_vault)
+    }
+}
+
 impl Note {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
         match self.command {

@@ -244,7 +244,8 @@ impl Engine {
                     drop(store);
                     // Its note is written anew: it left the vault, and with it what only git still has.
                     let mut names = self.vault.names()?;
-                    let note = self.vault.exists().then(|| self.add_note(&memory, &mut names, &mut lines)).transpose()?;
+                    let note =
+                        self.vault.exists().then(|| self.add_note(&memory, &mut names, &mut lines)).transpose()?;
                     changes.extend(note.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }));
                     let was = "vanished".into();
                     restored.push(Restored { id: memory.id.to_string(), text: memory.text, note, was });

@@ -166,11 +166,7 @@ impl Engine {
             fades_at: if memory.is_kept_by_rule(now) { None } else { trace.fades_at(&self.config.decay) },
             promotion,
             relations,
-            obsidian: memory
-                .note
-                .as_ref()
-                .filter(|note| note.is_there())
-                .map(|note| self.obsidian_address(&note.path)),
+            obsidian: memory.note.as_ref().filter(|note| note.is_there()).map(|note| self.obsidian_address(&note.path)),
             history: Vec::new(),
         }
     }

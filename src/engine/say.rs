@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 
 use super::remember::Outcome;
 use super::{
-    Area, Candidate, CompactAnswer, DoctorAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level, NoteList,
-    OpenAnswer, OverviewKind, PromoteAnswer, Promoted, ReadNote, RecallAnswer, ReinforceAnswer, RememberAnswer, RestoreAnswer, ReviseAnswer,
-    Stats, TidyAnswer, Where,
+    Area, Candidate, CompactAnswer, DoctorAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level, MovedVault,
+    NoteList, OpenAnswer, OverviewKind, PromoteAnswer, Promoted, ReadNote, RecallAnswer, ReinforceAnswer,
+    RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where,
 };
 use crate::clock::Timestamp;
 use crate::config::Durability;
@@ -278,6 +278,19 @@ fn promoted_lines(text: &mut String, promoted: &[Promoted], candidates: &[Candid
     for candidate in candidates {
         line!(text, "would be promoted: {} {} ({})", candidate.id, candidate.text, candidate.why);
     }
+}
+
+/// Where the vault went.
+pub fn moved_vault(moved: &MovedVault) -> String {
+    let mut text = String::new();
+    line!(text, "moved: {} → {}", moved.from.display(), moved.to.display());
+    line!(
+        text,
+        "  {} names it; where EBBMARK_VAULT or --vault names the old place, change it there",
+        moved.config.display()
+    );
+    text.push_str("  restart programs that serve this memory, and open the folder in Obsidian anew\n");
+    text
 }
 
 /// The notes of memories, one a line.

@@ -128,6 +128,21 @@ impl Engine {
         seen
     }
 
+    /// Notes that the vault was moved by us: what was seen in it stays seen.
+    pub(super) fn seen_at(&self, root: &std::path::Path) {
+        let mut seen = self.seen_notes.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = self.vault.root().display().to_string();
+        if seen.vault == old {
+            seen.vault = root.display().to_string();
+        }
+        seen.root = root.to_owned();
+        // What cannot be written is looked at anew, and nothing counts as missing.
+        if let Ok(text) = serde_json::to_vec(&*seen) {
+            drop(files::create_folder(&self.home.join("vaults")));
+            drop(files::write_atomic(&self.seen_path(&seen.vault), &text));
+        }
+    }
+
     fn seen_path(&self, vault: &str) -> PathBuf {
         self.home.join("vaults").join(format!("{}.json", content_hash(vault.as_bytes())))
     }

@@ -284,13 +284,7 @@ impl Vault {
     ///
     /// # Errors
     /// [`Error::Io`]; nothing is then left behind.
-    pub fn add(
-        &self,
-        title: &str,
-        id: MemoryId,
-        text: &Redacted,
-        taken: &mut BTreeSet<String>,
-    ) -> Result<String> {
+    pub fn add(&self, title: &str, id: MemoryId, text: &Redacted, taken: &mut BTreeSet<String>) -> Result<String> {
         files::create_folder(&self.contained(MEMORIES)?)?;
         let stem = name::file_stem(title).name;
         // A name can be taken between looking and writing: then the next one is tried.

@@ -22,6 +22,7 @@ fn the_documented_note_is_what_is_written() {
         half_life_days: read.half_life_days().unwrap(),
         pinned: read.pinned().unwrap(),
         entities: &entities,
+        linked: &entities,
         source: &read.source().unwrap(),
         tags: &tags,
         aliases: &[],

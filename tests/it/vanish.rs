@@ -226,3 +226,25 @@ fn an_edit_of_the_text_wins_over_a_revision_that_waits() {
     let request = PromoteRequest { ids: vec![id.clone()], ..PromoteRequest::default() };
     assert_eq!(store.engine().promote(&request).unwrap().promoted[0].note, *note);
 }
+
+#[test]
+fn a_vault_that_is_moved_loses_no_note() {
+    let (store, kept) = promoted(&["Owns a red bicycle", "Plays the cello"]);
+    let new = store.root().join("elsewhere/new vault");
+    let mut command = store.command(&["vault", "move", new.to_str().unwrap()]);
+    assert!(command.env_remove("EBBMARK_VAULT").args(["--vault"]).arg(store.vault()).status().unwrap().success());
+    assert!(!store.vault().exists());
+    let run = |arguments: &[&str]| {
+        let output = store.command(arguments).env_remove("EBBMARK_VAULT").output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(run(&["where"]).contains("new vault"), "{}", run(&["where"]));
+    assert_eq!(run(&["tidy"]), "Nothing was due.\n");
+    assert!(run(&["recall", "red bicycle"]).contains("Owns a red bicycle"));
+    // Also there a note that is deleted is missed.
+    fs::remove_file(new.join(&kept[1].1)).unwrap();
+    assert!(run(&["tidy"]).contains("deleted in the vault, hidden: Memories/Plays the cello.md"));
+    let taken = store.root().join("home");
+    let refused = store.run(&["--vault", new.to_str().unwrap(), "vault", "move", taken.to_str().unwrap()]);
+    refused.exits(2);
+}

@@ -130,6 +130,7 @@ fn new_note(text: &str, title: &str) {
         half_life_days: 180.0,
         pinned: false,
         entities: &[title.to_owned()],
+        linked: &[title.to_owned()],
         source: title,
         tags: &["tea".into()],
         aliases: &[],
