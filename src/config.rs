@@ -204,7 +204,20 @@ impl Default for ServerConfig {
     }
 }
 
-/// `[upkeep]`: what `serve` does by itself, one switch each.
+/// How edits in the vault come to be noticed between two looks at all notes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchMode {
+    /// The system tells of them; where it does not, as [`WatchMode::Poll`].
+    #[default]
+    Auto,
+    /// The notes are looked at every two seconds.
+    Poll,
+    /// They are not: the notes are looked at every ten seconds.
+    Off,
+}
+
+/// `[upkeep]`: what `serve` and `watch` do by themselves, one switch each.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UpkeepConfig {
@@ -216,11 +229,13 @@ pub struct UpkeepConfig {
     pub tidy: bool,
     /// Whether this machine's journal is compacted.
     pub compact: bool,
+    /// How edits in the vault come to be noticed.
+    pub watch: WatchMode,
 }
 
 impl Default for UpkeepConfig {
     fn default() -> Self {
-        UpkeepConfig { index: true, read_back: true, tidy: true, compact: true }
+        UpkeepConfig { index: true, read_back: true, tidy: true, compact: true, watch: WatchMode::default() }
     }
 }
 
@@ -407,14 +422,15 @@ mod tests {
 
     #[test]
     fn keys_are_laid_over_the_preset() {
-        let text =
-            "preset = \"mnemex\"\n[decay]\nalpha = 2\n[kinds.fact]\nhalf_life_days = 10\n[git]\nmode = \"off\"\n";
+        let text = "preset = \"mnemex\"\n[decay]\nalpha = 2\n[kinds.fact]\nhalf_life_days = 10\n[git]\nmode = \"off\"\n\
+             [upkeep]\nwatch = \"poll\"\n";
         let (config, warnings) = Config::read(text).unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
         assert_eq!(config.decay, DecayConfig { alpha: 2.0, spacing_growth: 1.0, ..DecayConfig::default() });
         assert_eq!(config.kind_profile(Kind::Fact), KindProfile { strength: 1.0, half_life_days: 10.0 });
         assert_eq!(config.kind_profile(Kind::Event), KindProfile { strength: 1.0, half_life_days: 3.0 });
         assert_eq!(config.git.mode, GitMode::Off);
+        assert_eq!(config.upkeep, UpkeepConfig { watch: WatchMode::Poll, ..UpkeepConfig::default() });
     }
 
     #[test]
@@ -441,6 +457,7 @@ mod tests {
             ("[kinds.fact]\nhalf_life_days = 0", "kinds.fact.half_life_days"),
             ("not toml", "not toml"),
             ("[recall]\nlimit = 0", "recall.limit"),
+            ("[upkeep]\nwatch = \"always\"", "watch"),
         ] {
             let error = Config::read(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

@@ -306,6 +306,27 @@ pub fn move_file(from: &Path, to: &Path) -> Result<bool> {
     Ok(true)
 }
 
+/// Whether the system tells of every change of the file system at `path`. Of what others do to a network drive, or to
+/// what another program or system provides, it does not. Where that cannot be known, it is believed to.
+pub fn tells_of_changes(path: &Path) -> bool {
+    system::kind_of_file_system(path).is_none_or(|kind| !MUTE_FILE_SYSTEMS.contains(&kind))
+}
+
+/// A path with all links followed; as it is where it cannot be.
+pub fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// What tells a folder from another one that takes its place, as a mounted disk does; `None` where there is none.
+pub fn folder_identity(path: &Path) -> Option<(u64, u64)> {
+    system::identity(path)
+}
+
+/// Linux's numbers of NFS, SMB (three), 9P (WSL, virtual machines), FUSE (cloud drives, sshfs, virtiofs), Ceph, AFS,
+/// and the shared folders of virtual machines.
+const MUTE_FILE_SYSTEMS: [u32; 9] =
+    [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x6573_5546, 0x00c3_6400, 0x5346_414f, 0x786f_4256];
+
 /// Whether two paths name one and the same file. Where the system cannot tell, they do not.
 pub fn is_one_file(a: &Path, b: &Path) -> bool {
     system::open(a).is_ok_and(|file| system::is_at(&file, b))

@@ -9,6 +9,7 @@
 //! | floor | modules |
 //! |---|---|
 //! | doors | [`cli`], [`mcp`] |
+//! | what the system tells of the vault | [`watch`] |
 //! | the engine: the only code that orders writes | [`engine`] |
 //! | stores: do I/O, decide nothing | [`git`], [`index`], [`vault`], [`journal`] |
 //! | meaning: pure, no I/O, no clock, no randomness | [`rank`], [`similarity`], [`lexical`], [`words`], [`note`], [`memory`], [`decay`], [`config`], [`kinds`], [`redact`] |
@@ -16,6 +17,8 @@
 
 pub mod cli;
 pub mod mcp;
+
+pub mod watch;
 
 pub mod engine;
 

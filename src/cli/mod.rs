@@ -4,6 +4,7 @@ mod demo;
 mod memories;
 mod notes;
 mod upkeep;
+mod watch;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -117,6 +118,8 @@ enum Command {
     Where,
     /// Serve MCP over stdin and stdout
     Serve(Serve),
+    /// Follow edits in the vault and keep home and vault in order, until it is stopped
+    Watch,
     /// Play a story over six simulated weeks
     Demo(demo::Demo),
     /// Print completions for a shell
@@ -175,6 +178,9 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
             let options = mcp::Options { engine: options(&common, environment)?, read_only: serve.read_only };
             return mcp::serve(options).map(|()| ExitCode::SUCCESS);
         }
+        Command::Watch => {
+            return watch::run(options(&common, environment)?, common.json).map(|()| ExitCode::SUCCESS);
+        }
         _ => {}
     }
     let engine = Engine::open(options(&common, environment)?)?;
@@ -202,7 +208,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Compact(command) => command.compact(&door),
         Command::Init => door.say(&engine.init(&engine::InitRequest::default())?, say::init),
         Command::Where => door.say(&engine.whereabouts()?, say::whereabouts),
-        Command::Serve(_) | Command::Demo(_) | Command::Completions { .. } => Ok(ExitCode::SUCCESS),
+        Command::Serve(_) | Command::Watch | Command::Demo(_) | Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     };
     if let Err(error) = engine.flush_uses() {
         note(&error.to_string());

@@ -58,7 +58,7 @@ pub use remember::{
 pub use revise::{ReviseAnswer, ReviseRequest};
 pub use setup::{InitAnswer, InitRequest};
 pub use tidy::{TidyAnswer, TidyRequest};
-pub use upkeep::UpkeepTask;
+pub use upkeep::{Done, UpkeepTask, VaultChange, Watching};
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, GitMode};

@@ -4,8 +4,8 @@ use jiff::tz::TimeZone;
 
 use super::remember::Outcome;
 use super::{
-    Area, Candidate, CompactAnswer, DoctorAnswer, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level, MovedVault,
-    NoteList, OpenAnswer, OverviewKind, PromoteAnswer, Promoted, ReadNote, RecallAnswer, ReinforceAnswer,
+    Area, Candidate, CompactAnswer, DoctorAnswer, Done, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level,
+    MovedVault, NoteList, OpenAnswer, OverviewKind, PromoteAnswer, Promoted, ReadNote, RecallAnswer, ReinforceAnswer,
     RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where,
 };
 use crate::clock::Timestamp;
@@ -410,7 +410,8 @@ pub fn inspect(answer: &InspectAnswer) -> String {
         for task in &health.upkeep {
             let last = task.last.map_or(String::new(), |at| format!(" (last {at})"));
             let next = task.next.map_or(String::new(), |at| format!(", next {at}"));
-            line!(text, "upkeep {}: {}{last}{next}", task.task, task.outcome);
+            let also = task.also.as_ref().map_or(String::new(), |also| format!(", and {also}"));
+            line!(text, "upkeep {}: {}{last}{next}{also}", task.task, task.outcome);
         }
     }
     if let Some(stats) = &answer.stats {
@@ -461,6 +462,15 @@ fn overview_lines(text: &mut String, kind: &OverviewKind) {
     for memory in &kind.strongest {
         line!(text, "  {memory}");
     }
+}
+
+/// What a step of upkeep did, in one line.
+pub fn done(done: &Done) -> String {
+    let names: Vec<&str> = done.notes.iter().take(5).map(String::as_str).collect();
+    let more = done.notes.len() - names.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let notes = if names.is_empty() { String::new() } else { format!(" ({}{more})", names.join(", ")) };
+    format!("{} {}: {}{notes}\n", done.at, done.task, done.outcome)
 }
 
 /// What the doctor found, by what it is about, and how it adds up.

@@ -10,6 +10,7 @@ use std::sync::{MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::Engine;
+use super::upkeep::VaultChange;
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::files;
@@ -168,6 +169,15 @@ impl Engine {
         let seen = self.seen();
         let named = seen.notes.iter();
         named.filter_map(|(path, seen)| Some((path.clone(), seen.id.filter(|id| is_wanted(*id))?))).collect()
+    }
+
+    /// Has notes read again whatever their sizes and times say: a program may give a note the time that it had.
+    pub(super) fn distrust(&self, change: &VaultChange) {
+        for (path, note) in &mut self.seen().notes {
+            if change.is_everything || change.notes.contains(path) {
+                note.modified_millis = None;
+            }
+        }
     }
 
     /// Notes that this process has written a note, so that its absence will be noticed.

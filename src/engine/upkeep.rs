@@ -3,6 +3,7 @@
 //! A step does at most one task, so that requests get their turn between two. Of the processes of a home only the one
 //! that holds `upkeep.lock` does any; the others write their own uses and wait for its place.
 
+use std::collections::BTreeSet;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,8 +26,14 @@ const FOLD_SMALL_AFTER_MS: i64 = 60_000;
 const STEP_MS: i64 = 2_000;
 /// Pause between two tasks that are both due, milliseconds.
 const BETWEEN_TASKS_MS: i64 = 100;
-/// How often the vault is looked at for a person's edits, milliseconds.
+/// How often the vault is looked at for a person's edits where nobody tells of them, milliseconds.
 const READ_BACK_EVERY_MS: i64 = 10_000;
+/// As [`READ_BACK_EVERY_MS`], where the system tells of them: for what it may have missed.
+const READ_BACK_WATCHED_MS: i64 = 300_000;
+/// As [`READ_BACK_EVERY_MS`], where the system cannot tell of them.
+const READ_BACK_POLLED_MS: i64 = 2_000;
+/// Looks at a large vault over a slow network take a twentieth of the time at most.
+const POLL_PAUSES: i64 = 20;
 /// Pause before the first tidy and the first look at what compaction would save, milliseconds: many a process serves
 /// for less than an hour.
 const FIRST_AFTER_MS: i64 = 300_000;
@@ -85,6 +92,73 @@ pub(super) struct Upkeep {
     runs: [Run; Task::ALL.len()],
     /// Lines of the own journal when compaction last looked at it.
     lines_seen: u64,
+    /// Whether a person asked this process for upkeep, whatever the configuration says of servers.
+    is_asked_for: bool,
+    /// How edits in the vault come to be noticed.
+    watching: Watching,
+    /// What was told of the vault since it was last read back.
+    change: Option<VaultChange>,
+    /// The last task.
+    last: Option<Task>,
+}
+
+/// How edits in the vault come to be noticed between two looks at all of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Watching {
+    /// They are not.
+    #[default]
+    No,
+    /// The system tells of them.
+    Events,
+    /// It cannot, for this reason: all is looked at every two seconds.
+    Poll(String),
+}
+
+impl Watching {
+    /// In words; nothing where nobody watches.
+    fn how(&self) -> Option<String> {
+        match self {
+            Watching::No => None,
+            Watching::Events => Some("whenever a note is saved".into()),
+            Watching::Poll(why) => Some(format!("every 2 seconds: {why}")),
+        }
+    }
+}
+
+/// What may have changed in the vault. Only a hint: the vault is read back to know.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VaultChange {
+    /// Notes that are read again even where their sizes and times are as they were. Paths from the vault's root.
+    pub notes: BTreeSet<String>,
+    /// All notes are read again.
+    pub is_everything: bool,
+}
+
+/// What a step did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Done {
+    /// When it began.
+    pub at: Timestamp,
+    /// index, `read_back`, tidy or compact.
+    pub task: String,
+    /// What came of it.
+    pub outcome: String,
+    /// Notes that were read back, promoted or refreshed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// Whether it changed anything, or found something wrong that the last run did not.
+    #[serde(skip)]
+    pub is_news: bool,
+}
+
+/// What came of a task.
+#[derive(Default)]
+struct Came {
+    said: String,
+    notes: Vec<String>,
+    /// Whether the journal or the vault is another one now.
+    has_changed: bool,
+    has_problems: bool,
 }
 
 /// One task of upkeep, and how its last run ended.
@@ -105,6 +179,9 @@ pub struct UpkeepTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub next: Option<Timestamp>,
+    /// What else begins it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also: Option<String>,
 }
 
 impl Engine {
@@ -113,7 +190,7 @@ impl Engine {
     ///
     /// # Errors
     /// The first failure of this step, for the log.
-    pub fn step(&self) -> (Timestamp, Result<()>) {
+    pub fn step(&self) -> (Timestamp, Result<Option<Done>>) {
         let now = self.clock.now();
         let next = now.plus_millis(STEP_MS);
         {
@@ -125,28 +202,83 @@ impl Engine {
             }
         }
         self.look_again(now);
-        if !self.config.server.upkeep {
+        if !self.is_upkeep_on() {
             // What was acknowledged before it was on disk is no upkeep.
-            return (next, self.journal.sync());
+            return (next, self.journal.sync().map(|()| None));
         }
         // What other processes wrote is kept in order too.
         let outcome = self.flush_uses().and(self.refresh_at(now));
         let due = self.due_tasks(now);
-        let Some(task) = due.first() else { return (next, outcome) };
+        let Some(task) = due.first() else { return (next, outcome.map(|()| None)) };
         match self.may_do_upkeep() {
             Ok(true) => {}
-            Ok(false) => return (next, outcome),
+            Ok(false) => return (next, outcome.map(|()| None)),
             Err(error) => return (next, outcome.and(Err(error))),
         }
-        let run = |run: Run| self.upkeep().runs[*task as usize] = run;
-        run(Run { began: Some(now), ..Run::default() });
-        let done = self.do_task(*task, now);
+        let before = {
+            let mut upkeep = self.upkeep();
+            upkeep.last = Some(*task);
+            std::mem::replace(&mut upkeep.runs[*task as usize], Run { began: Some(now), ..Run::default() })
+        };
+        let came = self.do_task(*task, now);
         let end = self.clock.now();
         let took_ms = end.millis().saturating_sub(now.millis()).max(0);
-        let said = done.as_ref().map_or_else(|error| format!("failed: {error}"), Clone::clone);
-        run(Run { began: Some(now), took_ms, outcome: said });
+        let said = came.as_ref().map_or_else(|error| format!("failed: {error}"), |came| came.said.clone());
+        let is_news = |came: &Came| came.has_changed || (came.has_problems && came.said != before.outcome);
+        let done = came.map(|came| Done {
+            at: now,
+            task: task.name().into(),
+            outcome: came.said.clone(),
+            is_news: is_news(&came),
+            notes: came.notes,
+        });
+        self.upkeep().runs[*task as usize] = Run { began: Some(now), took_ms, outcome: said };
         let next = if due.len() > 1 { end.plus_millis(BETWEEN_TASKS_MS) } else { next };
-        (next, outcome.and(done.map(drop)))
+        (next, outcome.and(done.map(Some)))
+    }
+
+    /// How long to wait for a time that [`Engine::step`] named; never less than 10 ms.
+    pub fn pause_until(&self, at: Timestamp) -> Duration {
+        let millis = at.millis().saturating_sub(self.clock.now().millis());
+        Duration::from_millis(u64::try_from(millis).unwrap_or_default().max(10))
+    }
+
+    /// Has this process do upkeep also where `[server] upkeep` is false: a person asked for it.
+    pub fn ask_for_upkeep(&self) {
+        self.upkeep().is_asked_for = true;
+    }
+
+    /// Whether this process does upkeep as far as no other one does.
+    pub fn is_upkeep_on(&self) -> bool {
+        self.config.server.upkeep || self.upkeep().is_asked_for
+    }
+
+    /// Whether the vault should be watched: this process keeps the home in order, and reads the vault back.
+    pub fn wants_watching(&self) -> bool {
+        self.is_upkeep_on() && self.config.upkeep.read_back && self.may_do_upkeep().is_ok_and(|may| may)
+    }
+
+    /// Takes note of how edits in the vault come to be noticed.
+    pub fn watched(&self, watching: Watching) {
+        self.upkeep().watching = watching;
+    }
+
+    /// When the vault is read back besides from time to time, in words; nothing where it is not watched.
+    pub fn reads_back_also(&self) -> Option<String> {
+        self.upkeep().watching.how()
+    }
+
+    /// Has the next step look at the vault, before anything else that is due.
+    pub fn vault_changed(&self, change: VaultChange) {
+        let mut upkeep = self.upkeep();
+        let known = upkeep.change.get_or_insert_default();
+        known.notes.extend(change.notes);
+        known.is_everything |= change.is_everything;
+    }
+
+    /// Who else keeps the home in order.
+    pub fn upkeep_holder(&self) -> Option<String> {
+        self.upkeep().holder.clone()
     }
 
     fn upkeep(&self) -> MutexGuard<'_, Upkeep> {
@@ -159,13 +291,11 @@ impl Engine {
         if upkeep.lock.is_none() && self.home.is_dir() {
             let path = self.home.join("upkeep.lock");
             upkeep.lock = Lock::try_acquire(&path)?;
-            upkeep.holder = match &upkeep.lock {
-                Some(_) => None,
-                None => {
-                    let holder = files::read_if_there(&path)?.unwrap_or_default();
-                    Some(String::from_utf8_lossy(&holder).trim().to_owned())
-                }
-            };
+            upkeep.holder = None;
+            if upkeep.lock.is_none() {
+                let holder = files::read_if_there(&path)?.unwrap_or_default();
+                upkeep.holder = Some(String::from_utf8_lossy(&holder).trim().to_owned());
+            }
         }
         Ok(upkeep.lock.is_some())
     }
@@ -174,7 +304,10 @@ impl Engine {
     fn due_tasks(&self, now: Timestamp) -> Vec<Task> {
         let mut due: Vec<Task> = Task::ALL.into_iter().filter(|task| self.is_due(*task, now)).collect();
         let upkeep = self.upkeep();
-        due.sort_by_key(|task| upkeep.runs[*task as usize].began);
+        // An edit is read at once, but never keeps the others waiting for good.
+        let is_urgent =
+            |task: Task| task == Task::ReadBack && upkeep.change.is_some() && upkeep.last != Some(Task::ReadBack);
+        due.sort_by_key(|task| (!is_urgent(*task), upkeep.runs[*task as usize].began));
         due
     }
 
@@ -186,7 +319,7 @@ impl Engine {
 
     /// When a task is due; none where it is switched off or has nothing to do. Looks at no file's content.
     fn due_at(&self, task: Task, now: Timestamp) -> Option<Timestamp> {
-        if !self.config.server.upkeep || !self.is_on(task) {
+        if !self.is_upkeep_on() || !self.is_on(task) {
             return None;
         }
         let (since, began, lines_seen) = {
@@ -204,7 +337,16 @@ impl Engine {
                 _ => Some(began.unwrap_or(since).plus_millis(FOLD_SMALL_AFTER_MS)),
             },
             Task::ReadBack => {
-                let at = began.map_or(since, |began| began.plus_millis(READ_BACK_EVERY_MS));
+                let (is_told, pause) = {
+                    let upkeep = self.upkeep();
+                    let pause = match upkeep.watching {
+                        Watching::No => READ_BACK_EVERY_MS,
+                        Watching::Events => READ_BACK_WATCHED_MS,
+                        Watching::Poll(_) => READ_BACK_POLLED_MS.max(upkeep.runs[task as usize].took_ms * POLL_PAUSES),
+                    };
+                    (upkeep.change.is_some(), pause)
+                };
+                let at = began.filter(|_| !is_told).map_or(since, |began| began.plus_millis(pause));
                 self.vault.exists().then_some(at)
             }
             Task::Tidy => (self.vault.exists() || !self.journal.files().is_empty()).then(|| first_or(EVERY_MS)),
@@ -233,14 +375,26 @@ impl Engine {
     }
 
     /// Does one task; what came of it.
-    fn do_task(&self, task: Task, now: Timestamp) -> Result<String> {
+    fn do_task(&self, task: Task, now: Timestamp) -> Result<Came> {
         match task {
-            Task::Index => Ok(match self.fold_index()? {
-                Some(count) => format!("memories folded in: {count}"),
-                None => "another process was at it".into(),
-            }),
+            Task::Index => {
+                let said = match self.fold_index()? {
+                    Some(count) => format!("memories folded in: {count}"),
+                    None => "another process was at it".into(),
+                };
+                Ok(Came { said, ..Came::default() })
+            }
             Task::ReadBack => {
-                let read = self.read_back_at(now, false)?;
+                // What is told from here on is looked at the next time.
+                let change = self.upkeep().change.take();
+                if let Some(change) = &change {
+                    self.distrust(change);
+                }
+                let read = self.read_back_at(now, false).inspect_err(|_| {
+                    if let Some(change) = change {
+                        self.vault_changed(change);
+                    }
+                })?;
                 let counts = [("read back", &read.edited), ("adopted", &read.adopted), ("deleted", &read.vanished)];
                 let mut done: Vec<String> = counts
                     .iter()
@@ -252,7 +406,10 @@ impl Engine {
                     done.push(format!("boxes checked: {}", reviewed.len()));
                 }
                 let done = if done.is_empty() { "nothing had changed".into() } else { done.join(", ") };
-                Ok(with_problems(done, &read.problems))
+                let has_changed = read.commit.is_some() || !reviewed.is_empty();
+                let notes = [read.edited, read.adopted, read.vanished].concat();
+                let has_changed = has_changed || !notes.is_empty();
+                Ok(Came { notes, has_changed, ..with_problems(done, &read.problems) })
             }
             Task::Tidy => {
                 let mut answer = TidyAnswer::default();
@@ -261,18 +418,24 @@ impl Engine {
                 self.tidy_vault(&mut answer, false, now)?;
                 self.review(true, now)?;
                 let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
-                Ok(with_problems(done, &answer.problems))
+                let has_changed =
+                    !answer.promoted.is_empty() || !answer.refreshed.is_empty() || answer.commit.is_some();
+                let promoted = answer.promoted.into_iter().map(|promoted| promoted.note);
+                let notes = promoted.chain(answer.refreshed).collect();
+                Ok(Came { notes, has_changed, ..with_problems(done, &answer.problems) })
             }
             Task::Compact => {
                 self.upkeep().lines_seen = self.own_lines();
                 let (compaction, is_due) = self.compact_if_due(false, now)?;
                 let (before, after) = (compaction.lines_before, compaction.lines_after);
                 if !is_due {
-                    return Ok(format!("not worth it: {before} lines would become {after}"));
+                    let said = format!("not worth it: {before} lines would become {after}");
+                    return Ok(Came { said, ..Came::default() });
                 }
                 self.refresh_at(now)?;
                 self.upkeep().lines_seen = self.own_lines();
-                Ok(format!("{before} lines became {after}"))
+                let said = format!("{before} lines became {after}");
+                Ok(Came { said, has_changed: true, ..Came::default() })
             }
         }
     }
@@ -289,7 +452,7 @@ impl Engine {
             let run = &upkeep.runs[task as usize];
             let is_running = run.began.is_some() && run.outcome.is_empty();
             let outcome = match &upkeep.holder {
-                _ if !self.config.server.upkeep => "off: [server] upkeep = false".into(),
+                _ if !self.config.server.upkeep && !upkeep.is_asked_for => "off: [server] upkeep = false".into(),
                 _ if !self.is_on(task) => format!("off: [upkeep] {} = false", task.name()),
                 Some(holder) => format!("done by another process ({})", holder.trim()),
                 None if is_running => "running".into(),
@@ -302,6 +465,7 @@ impl Engine {
                 took_ms: (run.began.is_some() && !is_running).then_some(run.took_ms),
                 outcome,
                 next: next.filter(|_| upkeep.holder.is_none()),
+                also: upkeep.watching.how().filter(|_| task == Task::ReadBack && upkeep.holder.is_none()),
             });
         }
         tasks
@@ -370,10 +534,11 @@ pub(super) fn let_others_write() {
 }
 
 /// What was done, and the first of what a person should know.
-fn with_problems(done: String, problems: &[String]) -> String {
-    match problems {
+fn with_problems(done: String, problems: &[String]) -> Came {
+    let said = match problems {
         [] => done,
         [only] => format!("{done}; {only}"),
         [first, more @ ..] => format!("{done}; {first}; and {} more", more.len()),
-    }
+    };
+    Came { said, has_problems: !problems.is_empty(), ..Came::default() }
 }

@@ -24,6 +24,11 @@ impl Patience {
         Patience { began: Instant::now(), wait }
     }
 
+    /// What is left of the time.
+    pub fn left(&self) -> Duration {
+        self.wait.saturating_sub(self.began.elapsed())
+    }
+
     /// Pauses for 1 to 5 milliseconds, after a tenth of a second for 4 to 8; `false` where the time is over.
     pub fn pause(&self) -> bool {
         let elapsed = self.began.elapsed();

@@ -166,3 +166,31 @@ pub(super) fn is_at(file: &File, path: &Path) -> bool {
         false
     }
 }
+
+/// The system's number of the kind of file system that a path lies on; `None` where it has no such numbers.
+pub(super) fn kind_of_file_system(path: &Path) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::fs::statfs(path).ok().map(|facts| facts.f_type as u32)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// What tells a folder from another one that takes its place; `None` where there is none.
+pub(super) fn identity(folder: &Path) -> Option<(u64, u64)> {
+    let facts = fs::metadata(folder).ok().filter(fs::Metadata::is_dir)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        Some((facts.dev(), facts.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let made = facts.created().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some((made.as_secs(), u64::from(made.subsec_nanos())))
+    }
+}

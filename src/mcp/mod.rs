@@ -17,12 +17,14 @@ use std::time::Duration;
 
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::clock::{Clock, Timestamp};
-use crate::engine::{self, Engine};
+use crate::engine::{self, Done, Engine};
 use crate::error::{Error, Result};
+use crate::watch::Keeper;
 use server::Server;
 pub use tools::call;
 
@@ -67,8 +69,9 @@ pub fn serve(options: Options) -> Result<()> {
 async fn run(options: Options) -> Result<()> {
     let home = Arc::new(Home::of(options.engine));
     let upkeep = (!options.read_only).then(|| {
-        let home = Arc::clone(&home);
-        tokio::spawn(upkeep(home.options.clock.clone(), move || home.opened().map(|engine| move || engine.step())))
+        let changed = Arc::new(Notify::new());
+        let clock = home.options.clock.clone();
+        tokio::spawn(upkeep(clock, Arc::clone(&changed), steps(Arc::clone(&home), changed)))
     });
     let (stdio, mut line) = stdio::open();
     let server = Server { home: Arc::clone(&home), is_read_only: options.read_only };
@@ -103,10 +106,42 @@ async fn run(options: Options) -> Result<()> {
     outcome
 }
 
-/// Calls the engine's upkeep whenever it wants to be called. `step` gives the next one, once the home is open.
-async fn upkeep<S>(clock: Clock, step: impl Fn() -> Option<S>)
+/// Waits until the system asks the process to end: SIGTERM or SIGINT, on Windows Ctrl-C.
+///
+/// # Errors
+/// [`Error::Internal`] when the system gives nothing to wait with.
+pub fn wait_for_the_end() -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Internal(format!("no runtime: {error}")))?;
+    runtime.block_on(stdio::asked_to_end());
+    Ok(())
+}
+
+/// Steps of upkeep with the vault watched, which tells `changed`; once the home is open.
+fn steps(
+    home: Arc<Home>,
+    changed: Arc<Notify>,
+) -> impl Fn() -> Option<Box<dyn FnOnce() -> (Timestamp, Result<Option<Done>>) + Send>> {
+    let keeper: Arc<Mutex<Option<Keeper>>> = Arc::default();
+    move || {
+        let engine = home.opened()?;
+        let (keeper, changed) = (Arc::clone(&keeper), Arc::clone(&changed));
+        Some(Box::new(move || {
+            // A step that panicked left it as it was.
+            let mut keeper = keeper.lock().unwrap_or_else(PoisonError::into_inner);
+            keeper.get_or_insert_with(|| Keeper::new(engine, move || changed.notify_one())).step()
+        }))
+    }
+}
+
+/// Calls the engine's upkeep whenever it wants to be called, and when the vault changed. `step` gives the next one,
+/// once the home is open.
+async fn upkeep<S, T>(clock: Clock, changed: Arc<Notify>, step: impl Fn() -> Option<S>)
 where
-    S: FnOnce() -> (Timestamp, Result<()>) + Send + 'static,
+    S: FnOnce() -> (Timestamp, Result<T>) + Send + 'static,
+    T: Send + 'static,
 {
     let mut last_trouble = String::new();
     loop {
@@ -123,7 +158,8 @@ where
             }
             last_trouble = trouble;
         }
-        sleep(pause).await;
+        // Time is up, or the vault changed.
+        timeout(pause, changed.notified()).await.unwrap_or_default();
     }
 }
 
@@ -180,7 +216,10 @@ mod tests {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let wait = UPKEEP_PAUSE + Duration::from_secs(3);
-        assert!(runtime.block_on(async { timeout(wait, upkeep(Clock::System, step)).await }).is_err(), "it ended");
+        assert!(
+            runtime.block_on(async { timeout(wait, upkeep(Clock::System, Arc::default(), step)).await }).is_err(),
+            "it ended"
+        );
         assert!(steps.load(Ordering::Relaxed) > 1);
     }
 }

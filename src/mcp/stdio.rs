@@ -43,7 +43,7 @@ pub(super) fn open() -> (Stdio, Line) {
 }
 
 /// Waits until the system asks the process to end: SIGTERM or SIGINT, on Windows Ctrl-C.
-async fn asked_to_end() {
+pub(super) async fn asked_to_end() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -605,6 +605,7 @@ fn every_command_has_help() {
         "init",
         "where",
         "serve",
+        "watch",
         "demo",
         "completions",
     ];
