@@ -318,20 +318,24 @@ impl Config {
     /// # Errors
     /// [`Error::Invalid`] for text that is not TOML, a value of the wrong type, or a number out of range.
     pub fn read(text: &str) -> Result<(Config, Vec<String>)> {
-        let wrong = |why: String| Error::invalid("config.toml", why, "correct that line; nothing was read or written");
-        let file: toml::Table =
-            text.parse().map_err(|error: toml::de::Error| wrong(error.to_string().trim().to_owned()))?;
+        let file: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map(|span| line_at(text, span.start));
+            wrong(line, None, error.message())
+        })?;
         let preset = match file.get("preset") {
             None => Preset::default(),
-            Some(value) => {
-                value.clone().try_into().map_err(|_| wrong("`preset` is neither \"balanced\" nor \"mnemex\"".into()))?
-            }
+            Some(value) => value.clone().try_into().map_err(|_| {
+                wrong(line_of(text, "preset"), Some("preset"), "is neither \"balanced\" nor \"mnemex\"")
+            })?,
         };
         let mut merged = toml::Table::try_from(Config::of_preset(preset))
             .map_err(|error| Error::Internal(format!("default configuration: {error}")))?;
         let mut warnings = Vec::new();
-        lay_over(&mut merged, file, "", &mut warnings);
-        let mut config: Config = merged.try_into().map_err(|error| wrong(error.to_string().trim().to_owned()))?;
+        lay_over(&mut merged, file.clone(), "", &mut warnings);
+        let mut config: Config = merged.try_into().map_err(|error: toml::de::Error| match culprit(preset, &file) {
+            Some((key, why)) => wrong(line_of(text, &key), Some(&key), &why),
+            None => wrong(None, None, error.message()),
+        })?;
         config.profiles = Kind::ALL.map(|kind| {
             config
                 .kinds
@@ -339,7 +343,7 @@ impl Config {
                 .copied()
                 .unwrap_or(KindProfile { strength: kind.default_strength(), half_life_days: kind.half_life_days() })
         });
-        config.check()?;
+        config.check().map_err(|(key, why)| wrong(line_of(text, &key), Some(&key), &why))?;
         Ok((config, warnings))
     }
 
@@ -348,7 +352,8 @@ impl Config {
         self.profiles[kind as usize]
     }
 
-    fn check(&self) -> Result<()> {
+    /// The key of the first number that is out of range, and why.
+    fn check(&self) -> Result<(), (String, String)> {
         let decay = &self.decay;
         let mut ranges = vec![
             ("decay.alpha".to_owned(), decay.alpha, 0.1, 5.0),
@@ -370,15 +375,64 @@ impl Config {
         }
         for (key, value, low, high) in ranges {
             if !(low..=high).contains(&value) {
-                return Err(Error::invalid(
-                    format!("config.toml: {key}"),
-                    format!("{value} is not between {low} and {high}"),
-                    "correct that line; nothing was read or written",
-                ));
+                return Err((key, format!("{value} is not between {low} and {high}")));
             }
         }
         Ok(())
     }
+}
+
+/// What is wrong, by line and key as far as they are known.
+fn wrong(line: Option<usize>, key: Option<&str>, why: &str) -> Error {
+    let line = line.map_or(String::new(), |line| format!(", line {line}"));
+    let key = key.map_or(String::new(), |key| format!(": {key}"));
+    Error::invalid(format!("config.toml{line}{key}"), why.trim(), "correct that line; nothing was read or written")
+}
+
+/// The line of a byte, counted from 1.
+fn line_at(text: &str, byte: usize) -> usize {
+    1 + text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
+}
+
+/// The line where a key like `decay.alpha` has its value.
+fn line_of(text: &str, key: &str) -> Option<usize> {
+    let whole = toml::de::DeTable::parse(text).ok()?;
+    let mut table = whole.get_ref();
+    let mut names = key.split('.').peekable();
+    while let Some(name) = names.next() {
+        let value = table.iter().find(|(known, _)| known.get_ref().as_ref() == name)?.1;
+        match value.get_ref() {
+            toml::de::DeValue::Table(inner) if names.peek().is_some() => table = inner,
+            _ => return Some(line_at(text, value.span().start)),
+        }
+    }
+    None
+}
+
+/// The first key whose value alone cannot be read, and why.
+fn culprit(preset: Preset, file: &toml::Table) -> Option<(String, String)> {
+    leaves(file).into_iter().find_map(|(key, value)| {
+        let alone =
+            key.rsplit('.').fold(value, |value, name| toml::Table::from_iter([(name.to_owned(), value)]).into());
+        let mut merged = toml::Table::try_from(Config::of_preset(preset)).ok()?;
+        lay_over(&mut merged, alone.try_into().ok()?, "", &mut Vec::new());
+        let error = merged.try_into::<Config>().err()?;
+        Some((key, error.message().to_owned()))
+    })
+}
+
+/// Every key with its value, as `decay.alpha`; a table that is empty is a value.
+fn leaves(table: &toml::Table) -> Vec<(String, toml::Value)> {
+    let mut found = Vec::new();
+    for (key, value) in table {
+        match value {
+            toml::Value::Table(inner) if !inner.is_empty() => {
+                found.extend(leaves(inner).into_iter().map(|(below, value)| (format!("{key}.{below}"), value)));
+            }
+            value => found.push((key.clone(), value.clone())),
+        }
+    }
+    found
 }
 
 /// Lays the person's table over the defaults, key by key; what no default has is unknown.
@@ -450,17 +504,20 @@ mod tests {
 
     #[test]
     fn wrong_values_are_refused_with_their_place() {
-        for (text, part) in [
-            ("[decay]\nalpha = 99", "decay.alpha"),
-            ("[decay]\nalpha = \"x\"", "alpha"),
-            ("preset = \"nemex\"", "preset"),
-            ("[kinds.fact]\nhalf_life_days = 0", "kinds.fact.half_life_days"),
-            ("not toml", "not toml"),
-            ("[recall]\nlimit = 0", "recall.limit"),
-            ("[upkeep]\nwatch = \"always\"", "watch"),
+        for (text, start) in [
+            ("[decay]\nalpha = 99", "config.toml, line 2: decay.alpha: 99 is not between 0.1 and 5"),
+            ("\n[decay]\n\nalpha = \"x\"", "config.toml, line 4: decay.alpha: invalid type"),
+            ("decay.alpha = 1\ndecay.beta = true", "config.toml, line 2: decay.beta: invalid type"),
+            ("# x\npreset = \"nemex\"", "config.toml, line 2: preset: is neither"),
+            ("[kinds.fact]\nhalf_life_days = 0", "config.toml, line 2: kinds.fact.half_life_days: 0 is not between"),
+            ("[git]\nauthor = \"a\"\nmode = \"on\"", "config.toml, line 3: git.mode: unknown variant"),
+            ("decay = 7", "config.toml, line 1: decay: invalid type"),
+            ("\nnot toml", "config.toml, line 2: "),
+            ("[recall]\nlimit = 0", "config.toml, line 2: recall.limit: 0 is not between 1 and 50"),
+            ("[upkeep]\nwatch = \"always\"", "config.toml, line 2: upkeep.watch: unknown variant"),
         ] {
             let error = Config::read(text).unwrap_err().to_string();
-            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.starts_with(start), "{text}: {error}");
         }
     }
 

@@ -164,6 +164,9 @@ impl Error {
                 std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
                     "a file is where a folder is needed: move it, or choose another place with --home or --vault".into()
                 }
+                std::io::ErrorKind::IsADirectory => {
+                    "a folder is where a file is needed: move it away, and the file is made anew".into()
+                }
                 std::io::ErrorKind::ReadOnlyFilesystem => {
                     "the place is read-only: reading works, saving needs another --home".into()
                 }

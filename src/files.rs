@@ -327,6 +327,31 @@ pub fn folder_identity(path: &Path) -> Option<(u64, u64)> {
 const MUTE_FILE_SYSTEMS: [u32; 9] =
     [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x6573_5546, 0x00c3_6400, 0x5346_414f, 0x786f_4256];
 
+/// Whether a file that is there can be written; it is not touched.
+///
+/// # Errors
+/// [`Error::Io`] where it cannot. A file that is not there is fine.
+pub fn check_writable(path: &Path) -> Result<()> {
+    match File::options().write(true).open(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("open", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that are free for us on the disk of a folder, where the system tells.
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    #[cfg(any(target_os = "linux", target_os = "macos"))]
+    {
+        let disk = rustix::fs::statvfs(folder).ok()?;
+        Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "macos")))]
+    {
+        let _ = folder;
+        None
+    }
+}
+
 /// Whether two paths name one and the same file. Where the system cannot tell, they do not.
 pub fn is_one_file(a: &Path, b: &Path) -> bool {
     system::open(a).is_ok_and(|file| system::is_at(&file, b))

@@ -105,12 +105,18 @@ fn folded_name(text: &str) -> String {
     text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).collect::<Vec<_>>().join("_").to_lowercase()
 }
 
-/// The word of `known` that looks most like `text`, as a sentence.
-fn did_you_mean<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> String {
-    known
-        .map(|word| (strsim::jaro_winkler(text, word), word))
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or_else(String::new, |(_, word)| format!("did you mean `{word}`?"))
+/// How alike a word must look to be offered in place of another, 0 to 1.
+const LOOKS_LIKE: f64 = 0.75;
+
+/// The one of `known` whose word looks most like `text`, if any does.
+fn nearest<'a, T>(text: &str, known: impl Iterator<Item = (&'a str, T)>) -> Option<T> {
+    let likeness = known.map(|(word, meant)| (strsim::jaro_winkler(text, word), meant));
+    let best = likeness.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness >= LOOKS_LIKE).map(|(_, meant)| meant)
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map_or_else(|| "leave it out if unsure".to_owned(), |word| format!("did you mean `{word}`?"))
 }
 
 impl FromStr for Kind {
@@ -127,7 +133,7 @@ impl FromStr for Kind {
             Error::invalid(
                 format!("kind `{}`", text.trim()),
                 format!("is none of {}", Kind::ALL.map(Kind::as_str).join(", ")),
-                did_you_mean(&name, known().map(|(word, _)| word)),
+                did_you_mean(nearest(&name, known()).map(Kind::as_str)),
             )
         })
     }
@@ -185,7 +191,7 @@ impl FromStr for Level {
             Error::invalid(
                 format!("level `{}`", text.trim()),
                 format!("is none of {}", Level::ALL.map(Level::as_str).join(", ")),
-                did_you_mean(&name, Level::ALL.iter().map(|level| level.as_str())),
+                did_you_mean(nearest(&name, Level::ALL.iter().map(|level| (level.as_str(), level.as_str())))),
             )
         })
     }

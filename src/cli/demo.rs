@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use jiff::tz::TimeZone;
 
-use super::out;
+use super::{NoJson, out};
 use crate::clock::{Clock, Timestamp};
 use crate::engine::{
     self, Engine, InspectRequest, NewMemory, RecallRequest, RememberRequest, RestoreRequest, TidyRequest, View, say,
@@ -20,6 +20,8 @@ pub(super) struct Demo {
     /// Play in this folder, and leave it there
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) no_json: NoJson,
 }
 
 impl Demo {
@@ -37,7 +39,7 @@ impl Demo {
         }
         let played = Story { folder: folder.clone() }.play();
         if is_kept {
-            out(&format!("\nLeft in {}: home and vault.\n", folder.display()));
+            out(&format!("\nLeft in {}: home and vault.\n", folder.display()))?;
         } else {
             files::remove_folder(&folder)?;
         }
@@ -76,7 +78,7 @@ impl Story {
     }
 
     fn first_day(&self) -> Result<()> {
-        title("Monday, 2 March. Three things are said.");
+        title("Monday, 2 March. Three things are said.")?;
         let engine = self.at("2026-03-02T13:00:00Z")?;
         let memory = |text: &str, entities: &[&str]| NewMemory {
             text: text.into(),
@@ -88,25 +90,25 @@ impl Story {
             memory("Working on the flaky login test of the Falcon project this week.", &["Falcon"]),
             memory("Remember to book the train to Berlin for Friday.", &[]),
         ]);
-        out(&say::remember(&engine.remember(&request)?));
-        out("\nThe journal is a file that you can read:\n");
-        out(&self.journal_tail(2)?);
+        out(&say::remember(&engine.remember(&request)?))?;
+        out("\nThe journal is a file that you can read:\n")?;
+        out(&self.journal_tail(2)?)?;
         Ok(())
     }
 
     fn weeks_of_use(&self) -> Result<()> {
-        title("The same afternoon. The login test is all that anybody asks about.");
+        title("The same afternoon. The login test is all that anybody asks about.")?;
         for time in ["2026-03-02T14:05:00Z", "2026-03-02T14:40:00Z", "2026-03-02T15:10:00Z", "2026-03-02T16:20:00Z"] {
             self.ask(time, "flaky login test in Falcon")?;
         }
-        out("asked four times: three counted uses, as one hour counts once\n");
-        out(&say::tidy(&self.at("2026-03-04T09:00:00Z")?.tidy(&TidyRequest::default())?));
-        out("One busy afternoon promotes nothing.\n");
-        title("Three weeks. The preference helps on three different days.");
+        out("asked four times: three counted uses, as one hour counts once\n")?;
+        out(&say::tidy(&self.at("2026-03-04T09:00:00Z")?.tidy(&TidyRequest::default())?))?;
+        out("One busy afternoon promotes nothing.\n")?;
+        title("Three weeks. The preference helps on three different days.")?;
         for time in ["2026-03-09T10:00:00Z", "2026-03-14T16:30:00Z", "2026-03-20T09:15:00Z"] {
             let engine = self.ask(time, "TypeScript or JavaScript for a new project?")?;
-            out(&format!("{} recalled: ", time.get(..10).unwrap_or(time)));
-            out(&say::recall(&engine.recall(&quiet("TypeScript or JavaScript for a new project?"))?));
+            out(&format!("{} recalled: ", time.get(..10).unwrap_or(time)))?;
+            out(&say::recall(&engine.recall(&quiet("TypeScript or JavaScript for a new project?"))?))?;
         }
         Ok(())
     }
@@ -120,53 +122,53 @@ impl Story {
     }
 
     fn promotion(&self) -> Result<()> {
-        title("Saturday, 21 March. Tidy marks down what has proved itself.");
+        title("Saturday, 21 March. Tidy marks down what has proved itself.")?;
         let engine = self.at("2026-03-21T09:00:00Z")?;
         let tidied = engine.tidy(&TidyRequest::default())?;
-        out(&say::tidy(&tidied));
+        out(&say::tidy(&tidied))?;
         for promoted in &tidied.promoted {
-            out(&format!("\n{}\n", promoted.note));
-            out(&indented(&read(&self.vault().join(&promoted.note))?));
+            out(&format!("\n{}\n", promoted.note))?;
+            out(&indented(&read(&self.vault().join(&promoted.note))?))?;
         }
-        out("\nA second tidy has nothing to do:\n");
-        out(&say::tidy(&engine.tidy(&TidyRequest::default())?));
+        out("\nA second tidy has nothing to do:\n")?;
+        out(&say::tidy(&engine.tidy(&TidyRequest::default())?))?;
         Ok(())
     }
 
     fn human_edit(&self) -> Result<()> {
-        title("Monday, 23 March. A person corrects the note in Obsidian.");
+        title("Monday, 23 March. A person corrects the note in Obsidian.")?;
         let note = self.vault().join("Memories/Prefers TypeScript over JavaScript for new projects.md");
         let edited = read(&note)?.replace("for new projects.", "for new projects, except for tiny scripts.");
         files::write_atomic(&note, edited.as_bytes())?;
         let engine = self.at("2026-03-23T18:00:00Z")?;
-        out(&say::tidy(&engine.tidy(&TidyRequest::default())?));
-        out(&say::recall(&engine.recall(&quiet("what about tiny scripts?"))?));
+        out(&say::tidy(&engine.tidy(&TidyRequest::default())?))?;
+        out(&say::recall(&engine.recall(&quiet("what about tiny scripts?"))?))?;
         Ok(())
     }
 
     fn fading(&self) -> Result<()> {
-        title("Monday, 13 April. Six weeks on, what nobody needed has ebbed away.");
+        title("Monday, 13 April. Six weeks on, what nobody needed has ebbed away.")?;
         let engine = self.at("2026-04-13T09:00:00Z")?;
         let faded = engine.inspect(&InspectRequest { view: Some(View::Faded), limit: None })?;
-        out(&say::inspect(&faded));
-        out("\nFaded is not lost. It comes back:\n");
+        out(&say::inspect(&faded))?;
+        out("\nFaded is not lost. It comes back:\n")?;
         let ids: Vec<String> =
             faded.faded.iter().flat_map(|faded| &faded.faded).map(|memory| memory.id.clone()).collect();
         if !ids.is_empty() {
-            out(&say::restore(&engine.restore(&RestoreRequest { ids })?));
+            out(&say::restore(&engine.restore(&RestoreRequest { ids })?))?;
         }
-        out(&say::recall(&engine.recall(&quiet("train to Berlin"))?));
+        out(&say::recall(&engine.recall(&quiet("train to Berlin"))?))?;
         Ok(())
     }
 
     fn the_end(&self) -> Result<()> {
-        title("The vault's history, newest first.");
+        title("The vault's history, newest first.")?;
         let git = Git::open(&self.vault()).map_err(|no_git| Error::Internal(no_git.to_string()))?;
         for entry in git.log(10, None)? {
-            out(&format!("{}  {}\n", entry.at.to_string().get(..10).unwrap_or_default(), entry.subject));
+            out(&format!("{}  {}\n", entry.at.to_string().get(..10).unwrap_or_default(), entry.subject))?;
         }
-        title("And the journal's last lines.");
-        out(&self.journal_tail(3)?);
+        title("And the journal's last lines.")?;
+        out(&self.journal_tail(3)?)?;
         Ok(())
     }
 
@@ -191,8 +193,8 @@ fn read(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&files::read(path)?).into_owned())
 }
 
-fn title(text: &str) {
-    out(&format!("\n{text}\n{}\n", "-".repeat(text.chars().count())));
+fn title(text: &str) -> Result<()> {
+    out(&format!("\n{text}\n{}\n", "-".repeat(text.chars().count())))
 }
 
 fn indented(text: &str) -> String {

@@ -18,7 +18,7 @@ use crate::files;
 /// Exit code of a command that could not do what was asked.
 const USER_ERROR: u8 = 2;
 
-fn code(is_fine: bool) -> ExitCode {
+pub(super) fn code(is_fine: bool) -> ExitCode {
     if is_fine { ExitCode::SUCCESS } else { ExitCode::from(USER_ERROR) }
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Remember {
     /// The text; `-` reads it from stdin
     #[arg(required = true)]
     text: Vec<String>,
-    /// With `-`: one JSON object or text a line
+    /// With `-`: one JSON object or text a line, any number of lines; a line that is wrong costs only itself
     #[arg(long)]
     jsonl: bool,
     /// preference, fact, decision, correction, skill, feedback, context, event, interest, question, one_time, note
@@ -88,6 +88,12 @@ pub(super) struct Remember {
 
 impl Remember {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        if self.jsonl {
+            if self.text != ["-"] {
+                return Err(Error::invalid("--jsonl", "reads stdin", "write `ebbmark remember --jsonl -`"));
+            }
+            return super::lines::remember(door, &read_stdin()?, self.op_key.as_deref(), self.dry_run);
+        }
         let memories = self.memories()?;
         let request = RememberRequest { memories, op_key: self.op_key, dry_run: Some(self.dry_run) };
         let answer = door.engine.remember(&request)?;
@@ -97,14 +103,7 @@ impl Remember {
     }
 
     fn memories(&self) -> Result<Vec<Value>> {
-        let is_stdin = self.text == ["-"];
-        if self.jsonl {
-            if !is_stdin {
-                return Err(Error::invalid("--jsonl", "reads stdin", "write `ebbmark remember --jsonl -`"));
-            }
-            return read_lines();
-        }
-        let text = if is_stdin { read_text()? } else { self.text.join(" ") };
+        let text = if self.text == ["-"] { read_text()? } else { self.text.join(" ") };
         let source = SourceInput {
             who: Some(self.who.clone().unwrap_or_else(|| "user".into())),
             speaker: self.speaker.clone(),
@@ -153,41 +152,25 @@ pub(super) fn new_note(title: &str, text: &[String], door: &Door<'_>) -> Result<
     Ok(code(answer.skipped.is_empty()))
 }
 
-fn read_stdin() -> Result<String> {
+fn read_stdin() -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     std::io::stdin().read_to_end(&mut bytes).map_err(Error::io("read", std::path::Path::new("stdin")))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let place = error.utf8_error().valid_up_to();
-        Error::invalid("stdin", format!("is not UTF-8 from byte {place} on"), "convert it to UTF-8; nothing was saved")
-    })
+    Ok(bytes)
 }
 
 fn read_text() -> Result<String> {
-    read_stdin()
-}
-
-/// One JSON value a line; which line is wrong is said, and then nothing is saved.
-fn read_lines() -> Result<Vec<Value>> {
-    let text: String =
-        read_stdin()?.lines().filter(|line| !line.trim().is_empty()).flat_map(|line| [line, "\n"]).collect();
-    let lines = serde_jsonlines::JsonLinesReader::new(text.as_bytes()).read_all::<Value>();
-    lines
-        .enumerate()
-        .map(|(place, line)| {
-            line.map_err(|error| {
-                let what = format!("line {} of stdin that is not empty", place + 1);
-                Error::invalid(what, error.to_string(), "correct that line; nothing was saved")
-            })
-        })
-        .collect()
+    String::from_utf8(read_stdin()?).map_err(|error| {
+        let place = error.utf8_error().valid_up_to();
+        Error::invalid("stdin", format!("is not UTF-8 from byte {place} on"), "convert it to UTF-8; nothing was saved")
+    })
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Recall {
     /// What to look for, in plain words; without it: everything that passes the filters, strongest first
     query: Vec<String>,
-    /// Hits, 1 to 50
-    #[arg(long)]
+    /// Hits, 1 to 50; what is less or more is taken as the nearest of these
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
     limit: Option<u32>,
     /// A project to search besides global
     #[arg(long = "scope", value_name = "PROJECT")]
@@ -378,11 +361,14 @@ impl Edit {
 fn run_editor(editor: &str, path: &std::path::Path) -> Result<()> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or_default();
-    let status = Process::new(program)
-        .args(words)
-        .arg(path)
-        .status()
-        .map_err(Error::io("run", std::path::Path::new(program)))?;
+    let status = Process::new(program).args(words).arg(path).status().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::invalid(
+            "editor",
+            format!("there is no program `{program}`"),
+            "set VISUAL or EDITOR to one that is there, or use `ebbmark revise ID --text …`",
+        ),
+        _ => Error::io("run", std::path::Path::new(program))(error),
+    })?;
     if status.success() {
         return Ok(());
     }
@@ -439,12 +425,8 @@ impl Forget {
             request.preview_token = answer.preview_token;
             answer = door.engine.forget(&request)?;
         }
-        let is_preview = answer.preview_token.is_some();
         let is_fine = answer.not_found.is_empty();
-        door.say(&answer, say::forget)?;
-        if is_preview {
-            super::note("nothing was purged yet: the same command with --yes does it, or with --token TOKEN");
-        }
+        door.say(&answer, say::forget_by_command)?;
         Ok(code(is_fine))
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: each MCP tool is a command, and beside them what only a person needs.
 
 mod demo;
+mod lines;
 mod memories;
 mod notes;
 mod upkeep;
@@ -8,7 +9,7 @@ mod watch;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -61,7 +62,9 @@ struct Arguments {
     command: Command,
 }
 
+/// Options that every command has, or almost; help shows them apart from a command's own.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
 struct Common {
     /// Folder of journal, configuration and cache [default: ~/.ebbmark]
     #[arg(long, global = true, value_name = "FOLDER")]
@@ -73,6 +76,27 @@ struct Common {
     #[arg(long, global = true)]
     json: bool,
 }
+
+/// Takes the place of `--json` in a command whose output is no answer: help does not offer it.
+#[derive(Debug, Clone, Args)]
+struct NoJson {
+    #[arg(long = "json", id = "json", hide = true)]
+    json: bool,
+}
+
+/// The exit codes of the doctor.
+const DOCTOR_CODES: &str = "\
+Exit codes:
+  0  nothing is wrong; there may be notes, and what --fix mended
+  4  warnings
+  5  errors
+  1  a defect of Ebbmark, 2 a wrong command, 3 disk, permissions or locks: the doctor could not look";
+/// The exit codes of `inspect`.
+const HEALTH_CODES: &str = "\
+Exit codes of the view health:
+  0  nothing is wrong; there may be notes
+  4  warnings
+  5  errors";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -99,10 +123,10 @@ enum Command {
     /// Move the vault
     Vault(notes::Vault),
     /// Look at health, counts, what is known, what has faded
+    #[command(after_help = HEALTH_CODES)]
     Inspect(upkeep::Inspect),
     /// Look for everything that is not as it should be, and say what to do
-    #[command(after_help = "Exit codes: 0 nothing is wrong (there may be notes), 4 warnings, 5 errors; what --fix \
-                            mended does not count. 1 to 3 as with every command: the doctor could not look.")]
+    #[command(after_help = DOCTOR_CODES)]
     Doctor(upkeep::Doctor),
     /// Show counts
     Stats,
@@ -126,7 +150,21 @@ enum Command {
     Completions {
         /// The shell
         shell: clap_complete::Shell,
+        #[command(flatten)]
+        no_json: NoJson,
     },
+}
+
+impl Command {
+    /// The name of a command that has no JSON to print, and whether it was asked for some all the same.
+    fn without_json(&self) -> Option<(&'static str, bool)> {
+        match self {
+            Command::Serve(serve) => Some(("serve", serve.no_json.json)),
+            Command::Demo(demo) => Some(("demo", demo.no_json.json)),
+            Command::Completions { no_json, .. } => Some(("completions", no_json.json)),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -134,6 +172,8 @@ struct Serve {
     /// Answer questions only: nothing is written
     #[arg(long)]
     read_only: bool,
+    #[command(flatten)]
+    no_json: NoJson,
 }
 
 /// Runs one command and says how it went: 0 ok, 1 internal, 2 user error, 3 environment.
@@ -141,9 +181,12 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: &Environm
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
-            let printed = error.print();
-            drop(printed);
-            return ExitCode::from(u8::from(error.use_stderr()) * 2);
+            let is_printed = error.print().is_ok_and(|()| !is_lost(std::io::stdout().flush()));
+            return match (error.use_stderr(), is_printed) {
+                (true, _) => exit_code(ErrorKind::User),
+                (false, true) => ExitCode::SUCCESS,
+                (false, false) => exit_code(ErrorKind::Environment),
+            };
         }
     };
     let json = arguments.common.json;
@@ -166,12 +209,16 @@ fn exit_code(kind: ErrorKind) -> ExitCode {
 
 fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode> {
     let Arguments { common, command } = arguments;
+    if let Some((name, is_asked)) = command.without_json()
+        && (is_asked || common.json)
+    {
+        return Err(Error::invalid("--json", format!("`{name}` has no answer as JSON"), "leave it out"));
+    }
     match command {
-        Command::Completions { shell } => {
+        Command::Completions { shell, .. } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "ebbmark", &mut script);
-            out(&String::from_utf8_lossy(&script));
-            return Ok(ExitCode::SUCCESS);
+            return out(&String::from_utf8_lossy(&script)).map(|()| ExitCode::SUCCESS);
         }
         Command::Demo(demo) => return demo.run().map(|()| ExitCode::SUCCESS),
         Command::Serve(serve) => {
@@ -183,7 +230,11 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         }
         _ => {}
     }
-    let engine = Engine::open(options(&common, environment)?)?;
+    let options = options(&common, environment)?;
+    let engine = match command {
+        Command::Doctor(_) => Engine::open_for_doctor(options)?,
+        _ => Engine::open(options)?,
+    };
     for warning in engine.warnings() {
         note(warning);
     }
@@ -210,7 +261,9 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Where => door.say(&engine.whereabouts()?, say::whereabouts),
         Command::Serve(_) | Command::Watch | Command::Demo(_) | Command::Completions { .. } => Ok(ExitCode::SUCCESS),
     };
-    if let Err(error) = engine.flush_uses() {
+    if let Err(error) = engine.flush_uses()
+        && !engine.is_told(&error)
+    {
         note(&error.to_string());
     }
     engine.fold_if_worth_it();
@@ -228,18 +281,20 @@ impl Door<'_> {
     fn say<T: Serialize>(&self, answer: &T, text: impl FnOnce(&T) -> String) -> Result<ExitCode> {
         if self.json {
             let json = serde_json::to_string_pretty(answer).map_err(|error| Error::Internal(error.to_string()))?;
-            out(&json);
-            out("\n");
+            out(&format!("{json}\n"))
         } else {
-            out(&text(answer).chars().filter(|c| is_harmless(*c)).collect::<String>());
+            out(&text(answer).chars().filter(|c| is_harmless(*c)).collect::<String>())
         }
-        Ok(ExitCode::SUCCESS)
+        .inspect_err(|_| note("the answer could not be printed; what the command did is done and stays done"))
+        .map(|()| ExitCode::SUCCESS)
     }
 
     /// Reads back what a person changed in the vault; a failure does not stop the command.
     fn read_back(&self) {
         match self.engine.read_back() {
             Ok(problems) => problems.iter().for_each(|problem| note(problem)),
+            // The notice of the answer says so already.
+            Err(error) if self.engine.is_told(&error) => {}
             Err(error) => note(&format!("the vault was not read: {error}")),
         }
     }
@@ -254,10 +309,28 @@ fn is_harmless(c: char) -> bool {
     is_joiner || !(is_control || turns || words::is_invisible(c))
 }
 
-/// Prints to stdout. A reader that went away is no error of ours.
-fn out(text: &str) {
-    let printed = std::io::stdout().write_all(text.as_bytes());
-    drop(printed);
+/// Prints to stdout.
+///
+/// # Errors
+/// [`Error::Io`] where it cannot be written. A reader that went away is no error of ours.
+fn out(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout();
+    let printed = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match printed {
+        Err(error) if is_lost(Err(error.kind().into())) => Err(Error::io("write to", Path::new("stdout"))(error)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether somebody who still reads did not get what was printed.
+fn is_lost(printed: std::io::Result<()>) -> bool {
+    printed.is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe)
+}
+
+/// A number of entries; one that is too small or too large is brought into range by the command.
+fn count(text: &str) -> Result<u32, String> {
+    let count: i64 = text.trim().parse().map_err(|_| "it is no whole number".to_owned())?;
+    Ok(u32::try_from(count.max(0)).unwrap_or(u32::MAX))
 }
 
 /// Says something beside the answer.
@@ -270,7 +343,8 @@ fn complain(error: &Error, json: bool) {
     if json {
         let body =
             serde_json::json!({ "error": error.to_string(), "kind": error.kind().as_str(), "hint": error.hint() });
-        out(&format!("{body}\n"));
+        // Standard error says it as well.
+        drop(out(&format!("{body}\n")));
     }
     note(&format!("{error}\n  {}", error.hint()));
 }

@@ -13,8 +13,8 @@ pub(super) struct Inspect {
     /// health, stats, overview or faded
     #[arg(default_value = "stats")]
     view: String,
-    /// Entries of a list
-    #[arg(long)]
+    /// Entries of a list, 1 to 1000; what is less or more is taken as the nearest of these
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
     limit: Option<u32>,
 }
 
@@ -26,8 +26,8 @@ impl Inspect {
 
 #[derive(Debug, Args)]
 pub(super) struct Faded {
-    /// Entries of the list
-    #[arg(long)]
+    /// Entries of the list, 1 to 1000; what is less or more is taken as the nearest of these
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
     limit: Option<u32>,
 }
 
@@ -44,10 +44,9 @@ pub(super) fn stats(door: &Door<'_>) -> Result<ExitCode> {
 fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> {
     let request = InspectRequest { view: Some(view), limit };
     let answer = door.engine.inspect(&request)?;
-    let has_errors =
-        answer.health.as_ref().is_some_and(|health| health.findings.iter().any(|found| found.level == Level::Error));
+    let worst = answer.health.as_ref().and_then(|health| health.findings.iter().map(|found| found.level).max());
     door.say(&answer, say::inspect)?;
-    Ok(if has_errors { ExitCode::from(3) } else { ExitCode::SUCCESS })
+    Ok(health_code(worst))
 }
 
 #[derive(Debug, Args)]
@@ -94,11 +93,16 @@ impl Doctor {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
         let request = DoctorRequest { deep: Some(self.deep), fix: Some(self.fix) };
         let answer = door.engine.doctor(&request)?;
-        let printed = door.say(&answer, say::doctor)?;
-        Ok(match answer.worst() {
-            None | Some(Level::Note) => printed,
-            Some(Level::Warning) => ExitCode::from(4),
-            Some(Level::Error) => ExitCode::from(5),
-        })
+        door.say(&answer, say::doctor)?;
+        Ok(health_code(answer.worst()))
     }
+}
+
+/// The exit code for the worst that was found.
+fn health_code(worst: Option<Level>) -> ExitCode {
+    ExitCode::from(match worst {
+        None | Some(Level::Note) => 0,
+        Some(Level::Warning) => 4,
+        Some(Level::Error) => 5,
+    })
 }

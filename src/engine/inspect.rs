@@ -133,6 +133,10 @@ pub struct InspectAnswer {
     /// View `faded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faded: Option<FadedAnswer>,
+    /// Why it may be less than there is; view `health` says all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub notice: Option<String>,
 }
 
 /// Where everything is, and whether it is there.
@@ -172,7 +176,11 @@ impl Engine {
         self.refresh_at(now)?;
         let limit = request.limit.unwrap_or(50).clamp(1, 1000) as usize;
         let mut answer = InspectAnswer::default();
-        match request.view.unwrap_or_default() {
+        let view = request.view.unwrap_or_default();
+        if view != View::Health {
+            answer.notice = self.notice(now);
+        }
+        match view {
             View::Health => answer.health = Some(self.health(now)?),
             View::Stats => answer.stats = Some(self.stats(now)),
             View::Overview => answer.overview = Some(self.overview(now, limit)),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A list, or one item in its place; absent or null is the empty list.
 pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Vec<T>, D::Error> {
@@ -72,12 +72,9 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     }
 }
 
-/// A whole number, or the text of one.
+/// A whole number, or the text of one; one below zero is zero.
 pub(super) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    let number = number(deserializer)?;
-    number
-        .map(|number| if number >= 0.0 { Ok(number as u32) } else { Err(D::Error::custom("must not be negative")) })
-        .transpose()
+    Ok(number(deserializer)?.map(|number| number as u32))
 }
 
 /// A switch, or the text `true` or `false`.
@@ -91,6 +88,41 @@ pub(super) fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
             _ => Err(D::Error::custom(format!("`{text}` is neither true nor false"))),
         },
         other => Err(D::Error::custom(format!("`{other}` is neither true nor false"))),
+    }
+}
+
+/// The first of some named values that a request cannot take, and why not, in plain words.
+pub(crate) fn wrong_field<T: DeserializeOwned>(fields: &Map<String, Value>) -> Option<(String, String)> {
+    fields.iter().find_map(|(name, value)| {
+        // Each alone shows which one it is.
+        let alone = Map::from_iter([(name.clone(), value.clone())]);
+        let error = T::deserialize(alone).err()?.to_string();
+        (!error.starts_with("missing field")).then(|| (name.clone(), plain(&error, value)))
+    })
+}
+
+/// What serde says of a value, in words for people.
+fn plain(error: &str, value: &Value) -> String {
+    let shown = super::say::cut(&value.to_string().replace('"', "`"), 40);
+    let typed = error.strip_prefix("invalid type: ").or_else(|| error.strip_prefix("invalid value: "));
+    if let Some((_, expected)) = typed.and_then(|error| error.rsplit_once(", expected ")) {
+        let what = match expected {
+            "a string" | "string or map" => "no text",
+            "a boolean" => "neither true nor false",
+            "a sequence" => "no list",
+            "i64" | "u64" | "u32" => "no whole number",
+            "f64" => "no number",
+            _ if expected.starts_with("struct ") || expected == "a map" => "no object of named values",
+            _ => return format!("{shown} is not {expected}"),
+        };
+        return format!("{shown} is {what}");
+    }
+    match error.strip_prefix("unknown variant ").and_then(|error| error.split_once(", expected ")) {
+        Some((given, known)) => {
+            let known = known.trim_start_matches("one of ").replace('`', "").replace(" or ", ", ");
+            format!("{given} is none of {known}")
+        }
+        None => error.to_owned(),
     }
 }
 
@@ -117,13 +149,47 @@ mod tests {
         assert_eq!(read(r#"{"tags":"a","kinds":null,"limit":"3","explain":"true"}"#), expected);
         assert_eq!(read(r#"{"tags":["a"],"limit":3,"explain":true}"#), expected);
         assert_eq!(read(r#"{"kinds":[]}"#).kinds, Some(Vec::new()));
+        assert_eq!((read(r#"{"limit":-1}"#).limit, read(r#"{"limit":1e12}"#).limit), (Some(0), Some(u32::MAX)));
         assert_eq!(read(r#"{"tags":"a, b"}"#).tags, ["a", "b"]);
         assert_eq!(read(r#"{"tags":[1,"two"]}"#).tags, ["1", "two"]);
         let told = |text: &str| memories(serde_json::from_str::<Value>(text).unwrap()).unwrap();
         assert_eq!(told(r#""[{\"text\":\"t\"}]""#), told(r#"{"text":"t"}"#));
         assert_eq!(told(r#""plain""#), [Value::from("plain")]);
-        for wrong in [r#"{"tags":{}}"#, r#"{"limit":-1}"#, r#"{"limit":"many"}"#, r#"{"explain":"perhaps"}"#] {
+        for wrong in [r#"{"tags":{}}"#, r#"{"limit":"many"}"#, r#"{"explain":"perhaps"}"#] {
             assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn what_cannot_be_taken_is_told_in_plain_words() {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum View {
+            Health,
+            Stats,
+        }
+        #[derive(Deserialize)]
+        #[serde(default)]
+        #[derive(Default)]
+        struct Asked {
+            #[serde(rename = "text")]
+            _text: String,
+            #[serde(rename = "view")]
+            _view: Option<View>,
+            #[serde(rename = "old")]
+            _old: Option<bool>,
+            #[serde(rename = "many")]
+            _many: Vec<i64>,
+        }
+        let told = |json: &str| {
+            let fields: Map<String, Value> = serde_json::from_str(json).unwrap();
+            wrong_field::<Asked>(&fields).map(|(name, why)| format!("{name}: {why}"))
+        };
+        assert_eq!(told(r#"{"text":"x","view":"health","unknown":1}"#), None);
+        assert_eq!(told(r#"{"view":"stats","text":null}"#).unwrap(), "text: null is no text");
+        assert_eq!(told(r#"{"view":7}"#).unwrap(), "view: 7 is no text");
+        assert_eq!(told(r#"{"view":"weather"}"#).unwrap(), "view: `weather` is none of health, stats");
+        assert_eq!(told(r#"{"old":"x"}"#).unwrap(), "old: `x` is neither true nor false");
+        assert_eq!(told(r#"{"many":{"a":1}}"#).unwrap(), "many: {`a`:1} is no list");
+        assert_eq!(told(r#"{"many":[1.5]}"#).unwrap(), "many: [1.5] is no whole number");
     }
 }

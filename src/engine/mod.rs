@@ -45,9 +45,11 @@ pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
 pub use history::HistoryEntry;
 pub use inspect::{FadedAnswer, FadedMemory, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where};
+pub(crate) use lenient::wrong_field;
 pub use move_vault::MovedVault;
 pub use notes::{ListedNote, NoteList, ReadNote};
 pub use open::{OpenAnswer, OpenRequest, Opened, PromotionState, Relation};
+pub(crate) use prepare::{MAX_CALL_BYTES, MAX_MEMORIES};
 pub use promote::{Candidate, PromoteAnswer, PromoteRequest, Promoted, Skipped};
 pub use purge::Preview;
 pub use recall::{Hit, Previous, RecallAnswer, RecallRequest, Why};
@@ -103,6 +105,8 @@ pub struct Engine {
     home: PathBuf,
     config: Config,
     warnings: Vec<String>,
+    /// Why the configuration is not in force.
+    config_trouble: Option<String>,
     clock: Clock,
     randomness: Randomness,
     time_zone: TimeZone,
@@ -133,30 +137,36 @@ impl Engine {
     /// [`Error::Invalid`] for a configuration that cannot be read and for a vault inside the home or the reverse;
     /// [`Error::Io`] where the home is a file.
     pub fn open(options: Options) -> Result<Engine> {
+        Self::open_with(options, false)
+    }
+
+    /// As [`Engine::open`], for the doctor: a configuration that cannot be read is something it finds. It looks with
+    /// the defaults then, and mends nothing.
+    ///
+    /// # Errors
+    /// As [`Engine::open`] for everything but the configuration.
+    pub fn open_for_doctor(options: Options) -> Result<Engine> {
+        Self::open_with(options, true)
+    }
+
+    fn open_with(options: Options, any_configuration: bool) -> Result<Engine> {
         let Options { home, vault, default_vault, user_home, machine, replica, clock, randomness, time_zone } = options;
         if home.is_file() {
             let source = std::io::Error::from(std::io::ErrorKind::NotADirectory);
             return Err(Error::Io { action: "use as home", path: home, source });
         }
-        let text = files::read_if_there(&home.join("config.toml"))?.unwrap_or_default();
-        let text = String::from_utf8(text).map_err(|_| {
-            Error::invalid("config.toml", "is not UTF-8", "save it as UTF-8; nothing was read or written")
-        })?;
-        let (config, warnings) = Config::read(&text)?;
+        let mut config_trouble = None;
+        let ((config, warnings), time_zone) = match configuration(&home.join("config.toml"), &time_zone) {
+            Err(error) if any_configuration => {
+                config_trouble = Some(error.to_string());
+                ((Config::default(), Vec::new()), time_zone)
+            }
+            read => read?,
+        };
         let configured =
             config.vault_path.as_deref().map(|path| home.join(files::with_home(path, user_home.as_deref())));
         let vault = vault.or(configured).unwrap_or(default_vault);
         refuse_nesting(&home, &vault)?;
-        let time_zone = match &config.time_zone {
-            None => time_zone,
-            Some(name) => TimeZone::get(name).map_err(|_| {
-                Error::invalid(
-                    "config.toml: time_zone",
-                    format!("`{name}` is not known"),
-                    "write one like Europe/Berlin",
-                )
-            })?,
-        };
         let identity = Identity { machine, replica, randomness: randomness.clone() };
         Ok(Engine {
             journal: Journal::new(&home, identity, config.durability),
@@ -164,6 +174,7 @@ impl Engine {
             home,
             config,
             warnings,
+            config_trouble,
             clock,
             randomness,
             time_zone,
@@ -381,6 +392,29 @@ impl Engine {
     fn date(&self, at: Timestamp) -> String {
         at.date(&self.time_zone)
     }
+}
+
+/// The configuration with its warnings, and the time zone in force.
+fn configuration(path: &Path, time_zone: &TimeZone) -> Result<((Config, Vec<String>), TimeZone)> {
+    let text = files::read_if_there(path)?.unwrap_or_default();
+    let text = String::from_utf8(text).map_err(|_| {
+        Error::invalid(path.display().to_string(), "is not UTF-8", "save it as UTF-8; nothing was read or written")
+    })?;
+    let read = Config::read(&text).map_err(|error| match error {
+        Error::Invalid { what, why, hint } => {
+            let what = what.replacen("config.toml", &path.display().to_string(), 1);
+            Error::Invalid { what, why, hint }
+        }
+        other => other,
+    })?;
+    let time_zone = match &read.0.time_zone {
+        None => time_zone.clone(),
+        Some(name) => TimeZone::get(name).map_err(|_| {
+            let what = format!("{}: time_zone", path.display());
+            Error::invalid(what, format!("`{name}` is not known"), "write one like Europe/Berlin")
+        })?,
+    };
+    Ok((read, time_zone))
 }
 
 /// What a write may look at while it decides.

@@ -108,6 +108,10 @@ pub struct OpenAnswer {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(skip)]
     pub forgotten: Vec<String>,
+    /// Of these, the ones that were purged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(skip)]
+    pub purged: Vec<String>,
 }
 
 impl Engine {
@@ -123,14 +127,19 @@ impl Engine {
         let now = self.clock.now();
         self.refresh_at(now)?;
         let store = self.store();
-        let (mut memories, mut not_found, mut forgotten) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut memories, mut not_found) = (Vec::new(), Vec::new());
+        let (mut forgotten, mut purged) = (Vec::new(), Vec::new());
         for text in &request.ids {
             if let Ok(memory) = Self::resolve_existing(&store.state, text) {
                 memories.push(self.open_one(&store, memory, request, now));
                 continue;
             }
             let id = Self::resolve(&store.state, text).ok();
-            forgotten.extend(id.and_then(|id| store.state.forgotten_since(id)).map(|_| text.clone()));
+            if id.is_some_and(|id| store.state.is_purged(id)) {
+                purged.push(text.clone());
+            } else if id.is_some_and(|id| store.state.forgotten_since(id).is_some()) {
+                forgotten.push(text.clone());
+            }
             not_found.push(text.clone());
         }
         drop(store);
@@ -146,7 +155,7 @@ impl Engine {
                 opened.history = history(lines);
             }
         }
-        Ok(OpenAnswer { memories, not_found, forgotten })
+        Ok(OpenAnswer { memories, not_found, forgotten, purged })
     }
 
     fn open_one(&self, store: &Store, memory: &Memory, request: &OpenRequest, now: Timestamp) -> Opened {

@@ -4,6 +4,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
+use super::lenient::wrong_field;
 use super::remember::{NewMemory, RememberRequest, SourceInput};
 use super::store::key_of;
 use crate::clock::{DayPart, Timestamp};
@@ -16,9 +17,9 @@ use crate::words;
 /// Longest text of a memory, bytes.
 pub(super) const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Texts of one call together, bytes.
-const MAX_CALL_BYTES: usize = 1 << 20;
+pub(crate) const MAX_CALL_BYTES: usize = 1 << 20;
 /// Memories in one call.
-const MAX_MEMORIES: usize = 1000;
+pub(crate) const MAX_MEMORIES: usize = 1000;
 /// Longest title, characters.
 const MAX_TITLE_CHARS: usize = 512;
 /// Tags, entities or keywords of one memory.
@@ -79,10 +80,9 @@ pub(super) fn check_size(request: &RememberRequest) -> Result<()> {
 
 /// Checks, normalises and redacts one memory.
 pub(super) fn prepare(value: &Value, zone: &TimeZone) -> Result<Prepared> {
-    let wrong = |error: serde_json::Error| Error::invalid("memory", error.to_string(), "see the tool's input schema");
     let new: NewMemory = match value {
         Value::String(text) => NewMemory { text: text.clone(), ..NewMemory::default() },
-        other => serde_json::from_value(other.clone()).map_err(wrong)?,
+        other => serde_json::from_value(other.clone()).map_err(|error| no_memory(other, &error))?,
     };
     let mut report = Report::default();
     let text = clean(&new.text, &mut report);
@@ -130,6 +130,23 @@ pub(super) fn prepare(value: &Value, zone: &TimeZone) -> Result<Prepared> {
         ..Line::new(Op::Remember)
     };
     Ok(Prepared { line, kind, why_kind, report, supersedes: new.supersedes, has_kind: new.kind.is_some() })
+}
+
+/// Which field of what should be a memory is wrong, and why.
+fn no_memory(value: &Value, error: &serde_json::Error) -> Error {
+    let hint = "leave it out, or see what the tool `remember` takes";
+    let Value::Object(fields) = value else {
+        let why = format!("{} is neither a text nor an object", super::say::cut(&value.to_string(), 40));
+        return Error::invalid("memory", why, "write it as {\"text\": …}");
+    };
+    let Some((name, why)) = wrong_field::<NewMemory>(fields) else {
+        return Error::invalid("memory", error.to_string(), hint);
+    };
+    let inner = fields.get(&name).and_then(Value::as_object).filter(|_| name == "source");
+    match inner.and_then(wrong_field::<SourceInput>) {
+        Some((inner, why)) => Error::invalid(format!("{name}.{inner}"), why, hint),
+        None => Error::invalid(name, why, hint),
+    }
 }
 
 /// NFC, no control characters but newline and tab, redacted, trimmed.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::commit::{stem, subject};
 use super::open::PromotionState;
-use super::reconcile::ReadBack;
+use super::reconcile::{ReadBack, conflict_marker};
 use super::upkeep::{NOTES_A_TURN, let_others_write};
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
@@ -304,16 +304,25 @@ impl Engine {
             Err(Error::NotFound { .. }) => return Ok((line, None)),
             old => old?,
         };
+        // What keeps an edit from being read back would be in the way the next time, too.
+        let refused = |why: &str, next: String| Err(Error::invalid(format!("note `{}`", note.path), why, next));
+        if let Some((line, _)) = conflict_marker(&old) {
+            return refused("git left a conflict in it", format!("resolve it first: it begins in line {line}"));
+        }
+        match Note::parse(&old).id() {
+            Some(id) if id == memory.id => {}
+            None => {
+                let next = format!("write `id: {}` back into it; nothing was changed", memory.id);
+                return refused("its frontmatter has no `id` any more", next);
+            }
+            Some(other) => {
+                let next = format!("write `id: {}` back into it; nothing was changed", memory.id);
+                return refused(&format!("its frontmatter has the id of {other} now"), next);
+            }
+        }
         if content_hash(old.as_bytes()) != note.hash {
             // A person wrote since it was last read back: their words go first.
             return Err(Error::Changed { path: self.vault.root().join(&note.path) });
-        }
-        if Note::parse(&old).id() != Some(memory.id) {
-            return Err(Error::invalid(
-                format!("note `{}`", note.path),
-                "has lost the `id` in its frontmatter",
-                format!("write `id: {}` back into it", memory.id),
-            ));
         }
         let mut text = old.clone();
         let mut after = memory.clone();

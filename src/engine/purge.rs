@@ -50,6 +50,12 @@ pub struct Preview {
     pub id: String,
     /// Its text.
     pub text: String,
+    /// Texts that it had before, which go too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<String>,
+    /// Its notes, from the vault's root, which go too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// What is asked to be purged.
@@ -133,7 +139,11 @@ impl Engine {
         let Some(token) = request.preview_token.as_deref().or(open.is_empty().then_some("")) else {
             let expires = now.plus_millis(TOKEN_MS).millis();
             answer.preview_token = Some(token(&self.preview_secret()?, &open, expires)?);
-            answer.preview = open.into_iter().map(preview).collect();
+            let mut lines = self.journal.lines_about(&open.iter().map(|target| target.id).collect::<Vec<_>>(), now)?;
+            for target in open {
+                let lines = lines.remove(&target.id.to_string()).unwrap_or_default();
+                answer.preview.push(self.preview(target, lines.into_iter().map(|told| told.line).collect()));
+            }
             return Ok(answer);
         };
         if targets.is_empty() {
@@ -146,6 +156,24 @@ impl Engine {
         answer.remains.extend(self.remains(&ids, &known, now)?);
         answer.forgotten = ids.iter().map(ToString::to_string).collect();
         Ok(answer)
+    }
+
+    /// What would go with a memory, by the lines about it.
+    fn preview(&self, target: &Target, lines: Vec<Line>) -> Preview {
+        let text = if target.text.is_empty() {
+            "(forgotten; its text has left this journal already)".to_owned()
+        } else {
+            target.text.clone()
+        };
+        let (mut earlier, mut notes): (Vec<String>, BTreeSet<String>) = (Vec::new(), BTreeSet::new());
+        for line in lines {
+            earlier.extend(line.text.filter(|earlier| *earlier != text));
+            notes.extend(line.path);
+        }
+        let mut seen = BTreeSet::new();
+        earlier.retain(|text| seen.insert(text.clone()));
+        let is_there = |path: &String| self.vault.root().join(path).is_file();
+        Preview { id: target.id.to_string(), text, earlier, notes: notes.into_iter().filter(is_there).collect() }
     }
 
     /// The memories that ids mean, each once: existing, forgotten and purged ones.
@@ -487,15 +515,6 @@ impl Engine {
         }
         remains
     }
-}
-
-fn preview(target: &Target) -> Preview {
-    let text = if target.text.is_empty() {
-        "(forgotten; its text has left this journal already)".to_owned()
-    } else {
-        target.text.clone()
-    };
-    Preview { id: target.id.to_string(), text }
 }
 
 /// Whether a line says something of a memory that was purged after it, or was not told again since.

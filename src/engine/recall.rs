@@ -33,7 +33,7 @@ pub struct RecallRequest {
     /// What to look for, in plain words; up to 5 wordings of one need. Empty: list by score.
     #[serde(deserialize_with = "lenient::list")]
     pub query: Vec<String>,
-    /// Hits, 1 to 50; 8 if absent.
+    /// Hits, 1 to 50, else the nearest of these; 8 if absent.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<u32>,

@@ -201,6 +201,24 @@ pub struct Remembered {
     pub error: Option<String>,
 }
 
+impl Remembered {
+    /// One that was not saved: why, and what to do.
+    pub(crate) fn rejected(why: String, hint: String) -> Remembered {
+        Remembered {
+            outcome: Outcome::Rejected,
+            id: None,
+            kind: None,
+            why,
+            entities: Vec::new(),
+            redacted: None,
+            similar: Vec::new(),
+            superseded: Vec::new(),
+            conflict: None,
+            error: Some(hint),
+        }
+    }
+}
+
 /// The answer: one result a memory, in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RememberAnswer {
@@ -577,18 +595,7 @@ fn result(prepared: &Prepared, outcome: Outcome, id: MemoryId, why: String) -> R
 }
 
 fn rejected(error: &Error) -> Remembered {
-    Remembered {
-        outcome: Outcome::Rejected,
-        id: None,
-        kind: None,
-        why: error.to_string(),
-        entities: Vec::new(),
-        redacted: None,
-        similar: Vec::new(),
-        superseded: Vec::new(),
-        conflict: None,
-        error: Some(error.hint()),
-    }
+    Remembered::rejected(error.to_string(), error.hint())
 }
 
 /// Three decimals are enough for people and agents.

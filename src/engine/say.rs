@@ -188,7 +188,11 @@ pub fn open(answer: &OpenAnswer) -> String {
     if !answer.forgotten.is_empty() {
         line!(text, "forgotten: {}", answer.forgotten.join(", "));
     }
-    let unknown: Vec<String> = answer.not_found.iter().filter(|id| !answer.forgotten.contains(id)).cloned().collect();
+    if !answer.purged.is_empty() {
+        line!(text, "purged, gone for good: {}", answer.purged.join(", "));
+    }
+    let is_unknown = |id: &&String| !answer.forgotten.contains(id) && !answer.purged.contains(id);
+    let unknown: Vec<String> = answer.not_found.iter().filter(is_unknown).cloned().collect();
     not_found(&mut text, &unknown);
     text
 }
@@ -227,14 +231,35 @@ pub fn reinforce(answer: &ReinforceAnswer) -> String {
     text
 }
 
-/// What was forgotten, and how to undo it.
+/// What was forgotten, and how to undo it. What a purge would erase; how a client goes on.
 pub fn forget(answer: &ForgetAnswer) -> String {
+    let how = answer.preview_token.as_ref().map(|token| format!("ask again with preview_token {token}"));
+    forget_or(answer, how.as_deref())
+}
+
+/// As [`forget`]; how to go on on a command line.
+pub fn forget_by_command(answer: &ForgetAnswer) -> String {
+    let how = answer.preview_token.as_ref().map(|token| {
+        format!(
+            "give the same command with --yes, or with --token {token} within ten minutes, which holds for just this"
+        )
+    });
+    forget_or(answer, how.as_deref())
+}
+
+fn forget_or(answer: &ForgetAnswer, how_to_purge: Option<&str>) -> String {
     let mut text = String::new();
     for preview in &answer.preview {
         line!(text, "would be purged: {} {}", preview.id, hanging(&preview.text));
+        for earlier in &preview.earlier {
+            line!(text, "  and what it said before: {}", hanging(earlier));
+        }
+        for note in &preview.notes {
+            line!(text, "  and its note {note}");
+        }
     }
-    if let Some(token) = &answer.preview_token {
-        line!(text, "nothing was done; to erase for good, ask again with preview_token {token}");
+    if let Some(how) = how_to_purge {
+        line!(text, "nothing was done; to erase for good, {how}");
     }
     let is_purge = !answer.remains.is_empty();
     if !answer.forgotten.is_empty() {
@@ -433,6 +458,7 @@ pub fn inspect(answer: &InspectAnswer) -> String {
             line!(text, "and {} more", faded.total - shown);
         }
     }
+    notice(&mut text, answer.notice.as_ref());
     text
 }
 

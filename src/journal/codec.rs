@@ -32,6 +32,8 @@ pub(super) enum Fault {
     TooLong,
     /// Written by a newer Ebbmark.
     Newer,
+    /// A mark of some editors before the first line.
+    ByteOrderMark,
 }
 
 impl Fault {
@@ -42,6 +44,7 @@ impl Fault {
             Fault::NotALine => "it is not a journal line",
             Fault::TooLong => "it is longer than 4 MiB",
             Fault::Newer => "it was written by a newer Ebbmark",
+            Fault::ByteOrderMark => "it is only a byte order mark, as some editors write it before the first line",
         }
     }
 }
@@ -71,12 +74,20 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Read, Fault> {
 /// How every line of ours begins. Within a line it cannot stand: there its quotes would be escaped.
 const START: &[u8] = b"{\"v\":";
 
+/// What some editors write before the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Reads what stands between two newlines, blank or not: `each` gets every line or faulty part, with its bytes and
 /// where they begin. Usually that is one line. Where a crash or another program glued several together, each line with
 /// a right checksum is read, and what lies between is a fault.
 pub(super) fn read<'a>(bytes: &'a [u8], mut each: impl FnMut(usize, &'a [u8], Result<Read, Fault>)) {
-    let begin = bytes.len() - bytes.trim_ascii_start().len();
-    let bytes = bytes.trim_ascii();
+    let mut begin = bytes.len() - bytes.trim_ascii_start().len();
+    let mut bytes = bytes.trim_ascii();
+    if let Some(rest) = bytes.strip_prefix(BYTE_ORDER_MARK) {
+        each(begin, BYTE_ORDER_MARK, Err(Fault::ByteOrderMark));
+        begin += bytes.len() - rest.len();
+        bytes = rest;
+    }
     if bytes.is_empty() {
         return;
     }
@@ -171,6 +182,19 @@ mod tests {
             let mut damaged = whole.to_vec();
             damaged[place] ^= 1;
             assert!(parse(&damaged).is_err(), "flipped at {place}");
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_told_apart_from_the_line_behind_it() {
+        for line in [
+            r#"{"v":1,"at":"2026-11-29T23:35:00Z","op":"remember","id":"7k2m9x4qwc3r","text":"x"}"#,
+            r#"{"v":1,"n":41,"at":"2026-11-29T23:35:00.123Z","op":"remember","id":"7k2m9x4qwc3r","text":"Prefers TypeScript over JavaScript for new projects.","kind":"preference","crc":"54b883b7"}"#,
+        ] {
+            let mut read_as = Vec::new();
+            let marked = format!("\u{feff}{line}");
+            read(marked.as_bytes(), |at, bytes, read| read_as.push((at, bytes.len(), read.err())));
+            assert_eq!(read_as, [(0, 3, Some(Fault::ByteOrderMark)), (3, line.len(), None)]);
         }
     }
 

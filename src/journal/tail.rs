@@ -27,11 +27,20 @@ pub struct BadLine {
     pub why: &'static str,
     /// Whether a newer Ebbmark wrote it.
     pub is_newer: bool,
+    /// Whether it says nothing: a mark of an editor.
+    pub is_empty: bool,
 }
 
 impl BadLine {
     pub(super) fn of(path: &Path, line: u64, offset: u64, fault: Fault) -> Self {
-        BadLine { path: path.to_owned(), line, offset, why: fault.as_str(), is_newer: fault == Fault::Newer }
+        BadLine {
+            path: path.to_owned(),
+            line,
+            offset,
+            why: fault.as_str(),
+            is_newer: fault == Fault::Newer,
+            is_empty: fault == Fault::ByteOrderMark,
+        }
     }
 }
 

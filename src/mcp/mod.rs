@@ -5,6 +5,7 @@
 //! list of tools at once.
 
 mod frame;
+mod message;
 mod schema;
 mod server;
 mod stdio;
@@ -25,6 +26,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::{self, Done, Engine};
 use crate::error::{Error, Result};
 use crate::watch::Keeper;
+pub(crate) use message::replace_lone_surrogates;
 use server::Server;
 pub use tools::call;
 

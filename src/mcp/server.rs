@@ -54,6 +54,11 @@ impl Server {
         let home = Arc::clone(&self.home);
         off_the_wire(move || call.carry_out(|| home.engine())).await
     }
+
+    fn unknown_tool(&self, name: &str) -> ErrorData {
+        let known = tools::names(self.is_read_only);
+        ErrorData::invalid_params(format!("there is no tool `{name}`; there are {known}"), None)
+    }
 }
 
 /// Does the work of a call on a thread of its own. A panic ends that call, not the server.
@@ -62,10 +67,6 @@ async fn off_the_wire(work: impl FnOnce() -> CallToolResult + Send + 'static) ->
         let error = Error::Internal("the call broke off; standard error says where".into());
         tools::failure(&error, "")
     })
-}
-
-fn unknown_tool(name: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("there is no tool `{name}`"), None)
 }
 
 impl ServerHandler for Server {
@@ -88,7 +89,7 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let tool = tools::find(&request.name).ok_or_else(|| unknown_tool(&request.name))?;
+        let tool = tools::find(&request.name).ok_or_else(|| self.unknown_tool(&request.name))?;
         Ok(self.call(tool, request.arguments.unwrap_or_default(), &context).await.into())
     }
 
@@ -103,7 +104,7 @@ impl ServerHandler for Server {
         }
         let field = |name: &str| request.params.as_ref().and_then(|params| params.get(name));
         let name = field("name").and_then(Value::as_str).unwrap_or_default();
-        let tool = tools::find(name).ok_or_else(|| unknown_tool(name))?;
+        let tool = tools::find(name).ok_or_else(|| self.unknown_tool(name))?;
         // Some models write the object as text.
         let text = field("arguments").and_then(Value::as_str).unwrap_or_default();
         let mut result = if let Ok(arguments) = serde_json::from_str(text) {

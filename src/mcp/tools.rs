@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::{frame, schema};
-use crate::engine::{Engine, say};
+use crate::engine::{Engine, say, wrong_field};
 use crate::error::{Error, Result};
 
 /// Carries out one call of a tool as [`serve`](super::serve) does, for programs that have a wire of their own. Answers
@@ -161,6 +161,11 @@ pub(super) fn find(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
+/// Names of the tools that are listed.
+pub(super) fn names(is_read_only: bool) -> String {
+    list(is_read_only).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>().join(", ")
+}
+
 /// What `tools/list` shows.
 pub(super) fn list(is_read_only: bool) -> Vec<Listed> {
     TOOLS.iter().filter(|tool| !is_read_only || tool.effect == Effect::Reads).map(Tool::listed).collect()
@@ -268,17 +273,13 @@ fn decode<Q: DeserializeOwned>(input: &Object, arguments: &Object) -> Result<Q> 
         Ok(request) => return Ok(request),
         Err(error) => error.to_string(),
     };
-    let is_missing = |message: &str| message.starts_with("missing field");
-    // Each argument alone shows which one it is.
-    let wrong = arguments.iter().find_map(|(name, value)| {
-        let alone = Object::from_iter([(name.clone(), value.clone())]);
-        let error = Q::deserialize(&alone).err()?.to_string();
-        (!is_missing(&error)).then(|| (name.clone(), error))
-    });
+    let wrong = wrong_field::<Q>(arguments);
     let required = || input.get("required")?.as_array()?.iter().find_map(Value::as_str);
     let (name, why) = match wrong {
         Some(wrong) => wrong,
-        None if is_missing(&error) => (required().unwrap_or("arguments").to_owned(), "is missing".to_owned()),
+        None if error.starts_with("missing field") => {
+            (required().unwrap_or("arguments").to_owned(), "is missing".to_owned())
+        }
         None => ("arguments".to_owned(), error),
     };
     let described = input.get("properties").and_then(|properties| properties.get(&name)?.get("description")?.as_str());
@@ -316,7 +317,7 @@ mod tests {
         let names: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
         assert_eq!(names, ["remember", "recall", "open", "revise", "reinforce", "forget", "promote", "inspect"]);
         let text = serde_json::to_string(&listed).unwrap();
-        assert!(text.len() < 12_000, "{} bytes", text.len());
+        assert!(text.len() <= 12_288, "{} bytes", text.len());
         for keyword in ["$ref", "$defs", "$schema", "\"null\"", "\"format\"", "\"default\"", "\"oneOf\"", "\"allOf\""] {
             assert!(!text.contains(keyword), "{keyword}");
         }
@@ -383,10 +384,13 @@ mod tests {
                 decoded::<RecallRequest>("recall", json!({ "query": "x", "limit": "many" })),
                 "limit: `many` is no number / limit: Hits",
             ),
-            (decoded::<RecallRequest>("recall", json!({ "query": {} })), "query: invalid type: map"),
+            (decoded::<RecallRequest>("recall", json!({ "query": {} })), "query: {} is no text / query: What"),
             (decoded::<OpenRequest>("open", json!({ "history": true })), "ids: is missing / ids: 1 to 100"),
             (decoded::<OpenRequest>("open", json!({ "history": "perhaps" })), "history: `perhaps`"),
-            (decoded::<RememberRequest>("remember", json!({ "memories": [], "op_key": 7 })), "op_key: invalid type"),
+            (
+                decoded::<RememberRequest>("remember", json!({ "memories": [], "op_key": 7 })),
+                "op_key: 7 is no text / op_key: ",
+            ),
         ];
         for (text, start) in cases {
             assert!(text.starts_with(start), "{text}");

@@ -269,10 +269,13 @@ fn b14_a_forgotten_memory_is_told_by_no_door() {
         for word in ["blue pot", "spare key is", "latchkey\":", "house\"]"] {
             assert!(!said.contains(word), "`{word}` in\n{said}");
         }
-        assert!(said.contains(&format!("forgotten: {id}")), "{said}");
+        let what = if is_purged { "purged, gone for good" } else { "forgotten" };
+        assert!(said.contains(&format!("{what}: {id}")), "{said}");
         let open = OpenRequest { ids: vec![id.clone()], ..OpenRequest::default() };
         let open = store.engine().open_memories(&open).unwrap();
-        assert_eq!((&open.forgotten, &open.not_found), (&vec![id.clone()], &vec![id]));
+        let named = if is_purged { &open.purged } else { &open.forgotten };
+        assert_eq!((named, &open.not_found), (&vec![id.clone()], &vec![id]));
+        assert_eq!(open.forgotten.len() + open.purged.len(), 1);
     }
 }
 
@@ -650,15 +653,23 @@ fn the_secret_is_private_and_other_keys_stay() {
 #[test]
 fn the_command_line_shows_before_it_purges() {
     let store = Store::new();
-    let id = store.engine().save("Prefers tea over coffee");
+    let id = store.engine().save("Prefers coffee over tea");
+    let text = Some("Prefers tea over coffee".to_owned());
+    store.engine().change(ReviseRequest { id: id.clone(), text, ..ReviseRequest::default() });
     let shown = store.run(&["forget", &id, "--purge"]).exits(0);
-    assert!(shown.stdout.starts_with(&format!("would be purged: {id} Prefers tea over coffee\n")), "{shown}");
-    assert!(shown.stderr.contains("--yes"), "{shown}");
+    let what = format!(
+        "would be purged: {id} Prefers tea over coffee\n  and what it said before: Prefers coffee over tea\n\
+         nothing was done; to erase for good, give the same command with --yes, or with --token "
+    );
+    assert!(shown.stdout.starts_with(&what) && shown.stderr.is_empty(), "{shown}");
+    assert!(!shown.stdout.contains("preview_token"), "{shown}");
     assert!(store.engine().find(&id).is_some());
     store.run(&["forget", &id, "--yes"]).exits(2);
     let done = store.run(&["forget", &id, "--purge", "--yes"]).exits(0);
     assert!(done.stdout.starts_with(&format!("purged: {id}\nnot reached: what is outside Ebbmark")), "{done}");
     is_nowhere(&store, "tea over coffee");
+    let opened = store.run(&["open", &id]).exits(2);
+    assert_eq!(opened.stdout, format!("purged, gone for good: {id}\n"));
     let unknown = store.run(&["forget", "zzzzzzzzzzzz", "--purge", "--yes"]).exits(2);
     assert!(unknown.stdout.contains("not found: zzzzzzzzzzzz"), "{unknown}");
 }

@@ -187,7 +187,7 @@ fn a_vault_that_is_away_hides_nothing() {
     }
     let reported = problems(&store);
     assert_eq!(store.engine().texts("spare keys").len(), 12);
-    let health = store.json(&["inspect", "health"]);
+    let health = store.run(&["inspect", "health", "--json"]).json();
     assert!(!reported.is_empty() || health["health"]["ok"] == false, "twelve notes vanished and nobody says so");
 }
 

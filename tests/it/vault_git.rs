@@ -264,7 +264,7 @@ fn health_says_what_keeps_notes_from_being_committed() {
     let (store, id) = with_note();
     fs::write(store.vault().join(".git/index.lock"), "").unwrap();
     let revised = store.json(&["revise", &id, "--text", "Owns a blue bicycle"]);
-    let health = store.json(&["inspect", "health"]);
+    let health = store.run(&["inspect", "health", "--json"]).json();
     assert!(health.to_string().contains("index.lock"), "{health}");
     assert!(revised.to_string().contains("index.lock"), "{revised}");
 }

@@ -24,7 +24,7 @@ impl Engine {
         findings.extend(self.configuration_findings());
         findings.extend(self.durability_finding());
         findings.extend(self.compared_index());
-        findings.extend(self.agreement_findings()?);
+        findings.extend(self.seen_twice(|| self.agreement_findings())?);
         findings.extend(self.committed_findings());
         Ok(findings)
     }

@@ -24,6 +24,11 @@ impl Engine {
         let mut findings = Vec::new();
         for lines in bad.chunk_by(|a, b| a.path == b.path) {
             findings.extend(lines.iter().take(MOST_LINES).map(|bad| {
+                if bad.is_empty {
+                    let what = "a byte order mark is before the first line, as some editors write it";
+                    let next = "nothing to do: it is skipped, and the line is read";
+                    return Finding::note(Area::Journal, what, next).of(&bad.path).at(bad.line, bad.offset);
+                }
                 let what = format!("a line cannot be read: {}", bad.why);
                 let is_own = own.as_ref() == Some(&bad.path);
                 let next = match (bad.is_newer, is_own) {

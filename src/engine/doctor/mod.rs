@@ -13,6 +13,7 @@ mod vault;
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,10 +21,16 @@ use serde::{Deserialize, Serialize};
 use super::{Engine, UpkeepTask, lenient};
 use crate::clock::{DAY_MS, HOUR_MS, Timestamp};
 use crate::config::Durability;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::files;
 
 /// How often a serving process looks around, milliseconds.
 const LOOK_EVERY_MS: i64 = 10_000;
+
+/// Pause before what was found is looked at again: programs save in two steps.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+/// How long another process is waited for that writes.
+const WRITERS_WAIT: Duration = Duration::from_secs(1);
 
 /// How bad something is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -250,7 +257,8 @@ impl Engine {
         let deep = request.deep.unwrap_or(false);
         self.refresh_at(now)?;
         let mut findings = self.findings(deep, now)?;
-        if request.fix.unwrap_or(false) && findings.iter().any(|finding| finding.repair.is_some()) {
+        let may_fix = request.fix.unwrap_or(false) && self.config_trouble.is_none();
+        if may_fix && findings.iter().any(|finding| finding.repair.is_some()) {
             let mut fixed = self.fix(findings, now);
             self.refresh_at(now)?;
             findings = self.findings(deep, now)?;
@@ -311,6 +319,7 @@ impl Engine {
     /// Looks at what a few files tell: some hundred microseconds. What it finds is shown by recall until the next look.
     pub(super) fn look_around(&self, now: Timestamp) {
         let mut around = self.torn_findings(now);
+        around.extend(self.read_only_finding());
         around.extend(self.home_findings(now));
         around.extend(self.place_findings());
         around.extend(self.replica_findings());
@@ -331,7 +340,7 @@ impl Engine {
 
     /// Looks at every note, and what git has of them.
     pub(super) fn look_closely(&self) -> Result<()> {
-        let mut closely = self.vault_findings().unwrap_or_else(|error| {
+        let mut closely = self.seen_twice(|| self.vault_findings()).unwrap_or_else(|error| {
             vec![Finding::error(Area::Vault, error.to_string(), error.hint()).of(self.vault.root())]
         });
         closely.extend(self.uncommitted_findings());
@@ -342,14 +351,36 @@ impl Engine {
         Ok(())
     }
 
+    /// What is found twice: another process may be between two steps, or a person's editor, when it is found once.
+    fn seen_twice(&self, look: impl Fn() -> Result<Vec<Finding>>) -> Result<Vec<Finding>> {
+        let first = look()?;
+        if !first.iter().any(Finding::is_open) {
+            return Ok(first);
+        }
+        std::thread::sleep(BETWEEN_LOOKS);
+        // Whoever is between a note and its line holds the home's lock.
+        let writers = self.home.join("lock");
+        if writers.exists() {
+            drop(files::Lock::acquire(&writers, &files::Patience::new(WRITERS_WAIT)));
+        }
+        self.refresh()?;
+        let mut second = look()?;
+        second.retain(|finding| !finding.is_open() || first.iter().any(|known| is_same(known, finding)));
+        Ok(second)
+    }
+
     fn looked(&self) -> std::sync::MutexGuard<'_, Looked> {
         self.looked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Why answers may be less than usual: the worst that is known, how much more there is, and who says it all.
     pub(super) fn notice(&self, now: Timestamp) -> Option<String> {
-        let known = self.known_findings(false, now).unwrap_or_default();
+        let mut known = self.known_findings(false, now).unwrap_or_default();
         let looked = self.looked();
+        if looked.at.is_none() {
+            // A process that does no upkeep has not looked around.
+            known.extend(self.read_only_finding());
+        }
         let all = known.iter().chain(&looked.around).chain(&looked.closely);
         let wrong: Vec<&Finding> = all.filter(|finding| finding.is_open()).collect();
         let worst = wrong.iter().min_by(|a, b| worst_first(a, b))?;
@@ -359,6 +390,19 @@ impl Engine {
             more => format!("; and {more} more"),
         };
         Some(format!("{}: {}{place}{more}; `ebbmark doctor` says what to do", worst.level.as_str(), worst.what))
+    }
+
+    /// Whether the notice of recall tells of an error.
+    pub fn is_told(&self, error: &Error) -> bool {
+        let looked = self.looked();
+        let text = error.to_string();
+        let unseen = self.read_only_finding();
+        looked
+            .around
+            .iter()
+            .chain(&looked.closely)
+            .chain(&unseen)
+            .any(|finding| finding.is_open() && finding.what.contains(&text))
     }
 
     /// Why the index is not used.
@@ -391,10 +435,16 @@ impl Engine {
 
     fn configuration_findings(&self) -> Vec<Finding> {
         let path = self.home.join("config.toml");
-        let finding = |warning: &String| {
+        let mut findings: Vec<Finding> = Vec::new();
+        if let Some(trouble) = &self.config_trouble {
+            let next = "correct that line: until then every other command refuses, and this one looked with the \
+                        defaults, also for the vault";
+            findings.push(Finding::error(Area::Configuration, trouble.as_str(), next).of(&path));
+        }
+        findings.extend(self.warnings.iter().map(|warning| {
             Finding::warning(Area::Configuration, warning.as_str(), "correct or remove that key").of(&path)
-        };
-        self.warnings.iter().map(finding).collect()
+        }));
+        findings
     }
 }
 
@@ -436,5 +486,36 @@ mod tests {
             told,
             ["0 seconds", "1 second", "119 seconds", "2 minutes", "119 minutes", "3 hours", "47 hours", "2 days"]
         );
+    }
+    #[test]
+    fn what_is_gone_at_the_second_look_was_no_fault() {
+        let root = tempfile::tempdir().unwrap();
+        let engine = Engine::open(crate::engine::Options {
+            home: root.path().join("home"),
+            vault: None,
+            default_vault: root.path().join("vault"),
+            user_home: None,
+            machine: "machine".into(),
+            replica: None,
+            clock: crate::clock::Clock::Fixed(Timestamp::from_millis(0)),
+            randomness: crate::id::Randomness::Seeded(1),
+            time_zone: jiff::tz::TimeZone::UTC,
+        })
+        .unwrap();
+        let (bad, other) = (Finding::warning(Area::Vault, "gone", ""), Finding::warning(Area::Vault, "new", ""));
+        let note = Finding::note(Area::Vault, "known", "");
+        for (first, second, told, looks) in [
+            (vec![], vec![bad.clone()], vec![], 1),
+            (vec![note.clone()], vec![], vec![note.clone()], 1),
+            (vec![bad.clone()], vec![], vec![], 2),
+            (vec![bad.clone()], vec![bad.clone(), other.clone(), note.clone()], vec![bad, note], 2),
+        ] {
+            let count = std::cell::Cell::new(0);
+            let found = engine.seen_twice(|| {
+                count.set(count.get() + 1);
+                Ok(if count.get() == 1 { first.clone() } else { second.clone() })
+            });
+            assert_eq!((found.unwrap(), count.get()), (told, looks), "{first:?} {second:?}");
+        }
     }
 }

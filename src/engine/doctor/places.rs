@@ -15,6 +15,8 @@ use crate::git::{Git, Hold, NoGit};
 const LOCK_AT_WORK_MS: i64 = 60_000;
 /// A temporary file of ours that is older is taken for one that a crash left, milliseconds.
 pub(super) const LEFTOVER_AFTER_MS: i64 = HOUR_MS;
+/// A disk with less room than this is as good as full, bytes.
+const ALMOST_FULL_BYTES: u64 = 1 << 20;
 /// Folders that programs keep equal with other machines or a server, as their names begin.
 const CLOUDS: [(&str, &str); 17] = [
     ("Dropbox", "Dropbox"),
@@ -54,6 +56,8 @@ impl Engine {
     pub(super) fn home_findings(&self, now: Timestamp) -> Vec<Finding> {
         let mut findings = self.permission_findings();
         findings.extend(self.quarantine_finding());
+        findings.extend(self.reserve_finding());
+        findings.extend(self.misplaced_findings());
         for path in self.leftovers(now) {
             let next = "`ebbmark doctor --fix` removes it; nothing needs it";
             findings.push(
@@ -95,6 +99,27 @@ impl Engine {
         }
         leftovers.sort();
         leftovers
+    }
+
+    /// Folders where our files should be.
+    fn misplaced_findings(&self) -> Vec<Finding> {
+        let names = ["replica", "state.json", "lock", "compact.lock", "upkeep.lock", "reserve", "config.toml"];
+        let folders = names.map(|name| self.home.join(name)).into_iter().filter(|path| path.is_dir());
+        let finding = |path: PathBuf| {
+            let next = format!("move it away: mv '{0}' '{0}.folder'; the file is made anew", path.display());
+            Finding::error(Area::Place, "a folder is where a file is needed", next).of(&path)
+        };
+        folders.map(finding).collect()
+    }
+
+    /// A full disk that has taken the room kept for it: the next write may find none.
+    fn reserve_finding(&self) -> Option<Finding> {
+        let reserve = self.home.join("reserve");
+        let own = self.journal.own_file().ok().flatten()?;
+        let free = files::free_bytes(&self.home).filter(|free| *free < ALMOST_FULL_BYTES)?;
+        let what = format!("the reserve is used up: {free} bytes are free on the disk of the home");
+        let next = "free some disk space: until then saving may fail; what was acknowledged is safe";
+        (own.exists() && !reserve.exists()).then(|| Finding::warning(Area::Place, what, next).of(&reserve))
     }
 
     fn quarantine_finding(&self) -> Option<Finding> {
@@ -174,8 +199,18 @@ impl Engine {
 
     /// Whether the home can be written.
     pub(super) fn writable_findings(&self) -> Option<Finding> {
-        let error = self.journal.check_writable().err()?;
-        Some(Finding::error(Area::Permissions, error.to_string(), error.hint()).of(&self.home))
+        Some(self.read_only(&self.journal.check_writable().err()?))
+    }
+
+    /// As [`Engine::writable_findings`], by a look at the lock that writes nothing.
+    pub(super) fn read_only_finding(&self) -> Option<Finding> {
+        let error = files::check_writable(&self.home.join("lock")).err()?;
+        (!self.home.join("lock").is_dir()).then(|| self.read_only(&error))
+    }
+
+    fn read_only(&self, error: &crate::error::Error) -> Finding {
+        let what = format!("nothing can be saved, and no use is counted: {error}");
+        Finding::error(Area::Permissions, what, error.hint()).of(&self.home)
     }
 
     /// Whether home and vault lie where files have a will of their own.
@@ -212,6 +247,8 @@ impl Engine {
         let path = self.home.join("replica");
         let bytes = match files::read_if_there(&path) {
             Ok(bytes) => bytes.unwrap_or_default(),
+            // That is told as what it is.
+            Err(_) if path.is_dir() => return Vec::new(),
             Err(error) => return vec![Finding::error(Area::Replica, error.to_string(), error.hint()).of(&path)],
         };
         let text = String::from_utf8_lossy(&bytes);
@@ -282,7 +319,13 @@ impl Engine {
         let finding = if is_meant {
             Finding::note(Area::Git, what, "where you want a history, run `git init` there")
         } else {
-            Finding::warning(Area::Git, what, no_git.hint())
+            let next = match no_git {
+                NoGit::Absent => "the next write to a note makes a repository, and so does `ebbmark init`; a history \
+                                  that was there before is not in it"
+                    .into(),
+                _ => no_git.hint(),
+            };
+            Finding::warning(Area::Git, what, next)
         };
         let finding = finding.of(match no_git {
             NoGit::Foreign { path, .. } => path,

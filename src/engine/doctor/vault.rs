@@ -5,12 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 use super::{Area, Finding, Repair, plural};
 use crate::engine::Engine;
 use crate::engine::reconcile::{conflict_marker, odd_values};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::note::Note;
 
 /// What to do about most of it.
 const LOOK: &str = "look at that note in the vault";
+/// A change that is younger is on its way into git, milliseconds: edits are read back every ten seconds, and many
+/// notes that are promoted together are committed together.
+const JUST_CHANGED_MS: i64 = 60_000;
 /// Paths that one finding names.
 const MOST_NAMED: usize = 5;
 
@@ -26,28 +29,31 @@ impl Engine {
         let listing = self.vault.list()?;
         let in_vault = |path: &str| self.vault.root().join(path);
         let mut findings: Vec<Finding> = Vec::new();
-        let mut find = |path: &str, what: String| {
-            findings.push(Finding::warning(Area::Vault, what, LOOK).of(&in_vault(path)));
+        let mut find = |path: &str, what: String, next: &str| {
+            findings.push(Finding::warning(Area::Vault, what, next).of(&in_vault(path)));
         };
         for skipped in &listing.skipped {
-            find(&skipped.path, skipped.reason.to_string());
+            find(&skipped.path, skipped.reason.to_string(), LOOK);
         }
         let mut by_id: BTreeMap<MemoryId, Vec<&str>> = BTreeMap::new();
         let mut conflicts = Vec::new();
         for entry in &listing.entries {
             let text = match self.vault.read(&entry.path) {
                 Ok(text) => text,
+                // It went while we looked.
+                Err(Error::NotFound { .. }) => continue,
                 Err(error) => {
-                    find(&entry.path, error.to_string());
+                    find(&entry.path, error.to_string(), &error.hint());
                     continue;
                 }
             };
             let note = Note::parse(&text);
             for problem in note.problems.iter().map(ToString::to_string).chain(odd_values(&note)) {
-                find(&entry.path, problem);
+                find(&entry.path, problem, LOOK);
             }
             if let Some((line, byte)) = conflict_marker(&text) {
-                let finding = Finding::warning(Area::Vault, "git left a conflict in it", LOOK);
+                let next = "resolve it: keep what is right of both sides, and remove git's marks; it is read back then";
+                let finding = Finding::warning(Area::Vault, "git left a conflict in it", next);
                 conflicts.push(finding.of(&in_vault(&entry.path)).at(line, byte));
             }
             if let Some(id) = note.id() {
@@ -55,13 +61,23 @@ impl Engine {
             }
         }
         for (id, paths) in by_id.iter().filter(|(_, paths)| paths.len() > 1) {
-            find(paths[1], format!("memory {id} has several notes: {}", paths.join(", ")));
+            let known = self.store().state.get(*id).and_then(|memory| Some(memory.note.as_ref()?.path.clone()));
+            let known = known.as_deref().filter(|known| paths.contains(known)).unwrap_or(paths[0]);
+            let others: Vec<&str> = paths.iter().copied().filter(|path| *path != known).collect();
+            let next = format!(
+                "`{known}` is the one that is followed: remove the other, or take the line `id: {id}` out of it ({})",
+                others.join(", ")
+            );
+            find(others[0], format!("memory {id} has several notes: {}", paths.join(", ")), &next);
         }
         let there: HashSet<&str> = listing.entries.iter().map(|entry| entry.path.as_str()).collect();
         for memory in self.store().state.memories() {
             let note = memory.note.as_ref().filter(|note| note.is_there() && !there.contains(note.path.as_str()));
             if let Some(note) = note {
-                find(&note.path, format!("the note of memory {} is missing; its text is still remembered", memory.id));
+                let id = memory.id;
+                let what = format!("the note of memory {id} is missing; its text is still remembered");
+                let next = format!("`ebbmark promote {id}` writes it anew, `ebbmark forget {id}` ends it");
+                find(&note.path, what, &next);
             }
         }
         findings.extend(conflicts);
@@ -101,7 +117,29 @@ impl Engine {
             .of(self.vault.root())
     }
 
+    /// What git lacks. Within a minute of a change that is as it should be: somebody is at it.
     pub(super) fn uncommitted(&self, dirty: &[String]) -> Option<Finding> {
+        let (fresh, old): (Vec<String>, Vec<String>) =
+            dirty.iter().cloned().partition(|path| self.has_just_changed(path));
+        if old.is_empty() {
+            let next = "nothing to do: a server, or the next `ebbmark tidy`, reads edits back and commits them";
+            return self.not_committed(&fresh, Finding::note(Area::Git, "", next));
+        }
+        let next = "`ebbmark tidy` reads edits back and commits them, or says what is in the way";
+        self.not_committed(&old, Finding::warning(Area::Git, "", next))
+    }
+
+    /// Whether a note, or where it is gone its folder, was changed within the last minute.
+    fn has_just_changed(&self, path: &str) -> bool {
+        let path = self.vault.root().join(path);
+        let facts = path.symlink_metadata().ok().or_else(|| path.parent()?.symlink_metadata().ok());
+        let modified = facts.and_then(|facts| facts.modified().ok());
+        let since = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let now = self.clock.now().millis();
+        since.is_some_and(|since| (0..JUST_CHANGED_MS).contains(&(now - since.as_millis() as i64)))
+    }
+
+    fn not_committed(&self, dirty: &[String], finding: Finding) -> Option<Finding> {
         let (first, _) = dirty.split_first()?;
         let mut named: Vec<&str> = dirty.iter().map(String::as_str).collect();
         named.sort_unstable();
@@ -113,8 +151,7 @@ impl Engine {
         let what =
             format!("{} not committed: {}{more}", plural(dirty.len() as u64, "note is", "notes are"), named.join(", "));
         let file = if dirty.len() == 1 { self.vault.root().join(first) } else { self.vault.root().to_owned() };
-        let next = "`ebbmark tidy` reads edits back and commits them, or says what is in the way";
-        Some(Finding::warning(Area::Git, what, next).of(&file).by(Repair::Commit))
+        Some(Finding { what, ..finding }.of(&file).by(Repair::Commit))
     }
 
     /// Whether notes and journal say the same about each other.
