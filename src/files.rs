@@ -357,6 +357,12 @@ pub fn is_one_file(a: &Path, b: &Path) -> bool {
     system::open(a).is_ok_and(|file| system::is_at(&file, b))
 }
 
+/// Where a link leads; any other path, and a link that leads nowhere, as it is.
+pub fn behind_links(path: &Path) -> PathBuf {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|facts| facts.file_type().is_symlink());
+    if is_link { fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()) } else { path.to_owned() }
+}
+
 /// Removes a file; one that is not there is fine.
 ///
 /// # Errors

@@ -10,6 +10,9 @@ use crate::error::{Error, Result};
 
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
+/// Characters of a replica id.
+const REPLICA_LENGTH: usize = 8;
+
 /// Value of one base-32 character (Crockford: case is ignored, `o` reads as 0, `i` and `l` as 1).
 fn digit(character: u8) -> Option<u64> {
     let character = match character.to_ascii_lowercase() {
@@ -163,8 +166,13 @@ impl Randomness {
     /// # Errors
     /// As [`Randomness::bits`].
     pub fn replica_id(&self, salt: &str) -> Result<String> {
-        Ok(base32(self.bits(&format!("replica\n{salt}"))? >> 24, 8))
+        Ok(base32(self.bits(&format!("replica\n{salt}"))? >> 24, REPLICA_LENGTH))
     }
+}
+
+/// Whether a text is a replica id as [`Randomness::replica_id`] makes them.
+pub fn is_replica_id(text: &str) -> bool {
+    text.len() == REPLICA_LENGTH && text.bytes().all(|c| ALPHABET.contains(&c))
 }
 
 /// First 64 bits of the SHA-256 of `bytes`; the same on every machine and version.

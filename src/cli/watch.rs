@@ -37,7 +37,7 @@ pub(super) fn run(options: engine::Options, json: bool) -> Result<()> {
         let trouble = match outcome {
             Ok(done) => {
                 if let Some(done) = done.filter(|done| done.is_news) {
-                    out(&if json { line_of(&done)? } else { harmless(&say::done(&done)) });
+                    out(&if json { line_of(&done)? } else { harmless(&say::done(&done)) })?;
                 }
                 String::new()
             }

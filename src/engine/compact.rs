@@ -23,6 +23,9 @@ pub struct CompactAnswer {
     pub forgotten: usize,
     /// Lines that could not be read, moved to quarantine.
     pub quarantined: usize,
+    /// Whether nothing was done yet.
+    #[serde(skip)]
+    pub dry_run: bool,
 }
 
 impl From<Compaction> for CompactAnswer {
@@ -34,6 +37,7 @@ impl From<Compaction> for CompactAnswer {
             bytes_after: done.bytes_after,
             forgotten: done.forgotten,
             quarantined: done.quarantined,
+            dry_run: false,
         }
     }
 }
@@ -49,7 +53,7 @@ impl Engine {
         self.refresh_at(now)?;
         let done = self.compact_now(dry_run, true, now)?;
         self.refresh_at(now)?;
-        Ok(done.into())
+        Ok(CompactAnswer { dry_run, ..done.into() })
     }
 
     pub(super) fn compact_now(&self, dry_run: bool, may_end: bool, now: Timestamp) -> Result<Compaction> {

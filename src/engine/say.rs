@@ -412,11 +412,14 @@ pub fn compact(answer: &CompactAnswer) -> String {
         answer.bytes_before,
         answer.bytes_after
     );
+    let would = |done: &'static str, planned: &'static str| if answer.dry_run { planned } else { done };
     if answer.forgotten > 0 {
-        line!(text, "  {} forgotten memories left the file", answer.forgotten);
+        let memories = plural(answer.forgotten, "forgotten memory", "forgotten memories");
+        line!(text, "  {memories} {} the file", would("left", "would leave"));
     }
     if answer.quarantined > 0 {
-        line!(text, "  {} unreadable lines are in quarantine", answer.quarantined);
+        let lines = plural(answer.quarantined, "unreadable line", "unreadable lines");
+        line!(text, "  {lines} {} quarantine", would("moved to", "would move to"));
     }
     text
 }
@@ -524,7 +527,7 @@ pub fn doctor(answer: &DoctorAnswer) -> String {
         (count(Level::Error), "error", "errors"),
         (count(Level::Warning), "warning", "warnings"),
         (count(Level::Note), "note", "notes"),
-        (answer.findings.iter().filter(|found| found.fixed).count(), "fixed", "fixed"),
+        (answer.findings.iter().filter(|found| found.fixed).map(|found| found.count as usize).sum(), "fixed", "fixed"),
     ];
     let told: Vec<String> =
         told.into_iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| plural(count, one, many)).collect();

@@ -111,7 +111,7 @@ impl Engine {
             answer.reviewed = self.review(true, now)?;
         }
         let (compaction, is_due) = self.compact_if_due(is_dry, now)?;
-        answer.compacted = is_due.then(|| compaction.into());
+        answer.compacted = is_due.then(|| CompactAnswer { dry_run: is_dry, ..compaction.into() });
         if !is_dry {
             self.refresh_at(now)?;
             // A fault of the index is shown as a notice.
@@ -161,7 +161,7 @@ impl Engine {
             changes.extend(self.make_hubs(now)?);
             self.commit_leftovers(changes, now, answer)?;
             self.look_around(now);
-            self.look_closely()?;
+            self.look_closely(now)?;
         }
         answer.faded = self.faded_count(now);
         Ok(())

@@ -517,6 +517,7 @@ impl Engine {
             Ok(()) => {
                 state.trouble = None;
                 state.index = Some(index);
+                Index::remove_left_behind(&self.cache(), words::ANALYZER_VERSION);
                 Ok((folded == Folded::Done).then_some(count))
             }
             Err(error) => {

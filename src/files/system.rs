@@ -32,8 +32,18 @@ pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     call(|| Call::SyncFolder(path.to_owned()), nothing, || File::open(path)?.sync_all())
 }
 
+/// Refuses what is neither file nor folder before it is opened: a pipe would keep us waiting for its other end.
+fn refuse_pipe(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(facts) if !facts.is_file() && !facts.is_dir() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe, a socket or a device, not a file"))
+        }
+        _ => Ok(()),
+    }
+}
+
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    look(path, || fs::read(path))
+    look(path, || refuse_pipe(path).and_then(|()| fs::read(path)))
 }
 
 pub(super) fn read_dir(path: &Path) -> io::Result<ReadDir> {
@@ -41,7 +51,7 @@ pub(super) fn read_dir(path: &Path) -> io::Result<ReadDir> {
 }
 
 pub(super) fn open(path: &Path) -> io::Result<File> {
-    look(path, || File::open(path))
+    look(path, || refuse_pipe(path).and_then(|()| File::open(path)))
 }
 
 /// Makes a file that is not there yet.
@@ -55,12 +65,13 @@ pub(super) fn create_new(path: &Path) -> io::Result<File> {
 
 /// Opens a file for appending.
 pub(super) fn open_to_append(path: &Path) -> io::Result<File> {
-    look(path, || OpenOptions::new().read(true).append(true).open(path))
+    look(path, || refuse_pipe(path).and_then(|()| OpenOptions::new().read(true).append(true).open(path)))
 }
 
 /// Opens the file of a lock, and makes it where there is none.
 pub(super) fn open_lock(path: &Path) -> io::Result<File> {
-    look(path, || private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path))
+    let open = || private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path);
+    look(path, || refuse_pipe(path).and_then(|()| open()))
 }
 
 /// Takes the lock of an open file, if nobody has it.

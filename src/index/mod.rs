@@ -6,8 +6,8 @@
 //! with the tail alone.
 //!
 //! Many processes read and one at a time writes. tantivy writes its own files below its folder, the one exception to
-//! `files`. A folder is never emptied or removed here, because other processes may have its files mapped; a damaged
-//! one is left behind and the next number is used.
+//! `files`. A folder in use is never emptied, because other processes may have its files mapped; a damaged one is left
+//! behind, the next number is used, and [`Index::remove_left_behind`] removes it once a newer one is there.
 
 mod tail;
 
@@ -210,12 +210,15 @@ fn entries(cache: &Path) -> Result<Vec<String>> {
 
 /// The greatest number in use for this format and analyzer version.
 fn newest(cache: &Path, version: u32) -> Result<Option<u32>> {
-    let base = format!("index-{FORMAT}-{version}");
-    let number = |name: &String| match name.strip_prefix(&base)? {
+    Ok(entries(cache)?.iter().filter_map(|name| number_of(name, version)).max())
+}
+
+/// The number of a folder of this format and analyzer version.
+fn number_of(name: &str, version: u32) -> Option<u32> {
+    match name.strip_prefix(&format!("index-{FORMAT}-{version}"))? {
         "" => Some(0),
         rest => rest.strip_prefix('-')?.parse().ok(),
-    };
-    Ok(entries(cache)?.iter().filter_map(number).max())
+    }
 }
 
 impl Index {
@@ -287,6 +290,20 @@ impl Index {
         paths.retain(|path| Some(path) != current.as_ref());
         paths.sort();
         Ok(paths)
+    }
+
+    /// Removes folders of this format and analyzer version that were left behind damaged: all but the newest one, to
+    /// which every process changes over. One that another process is still writing to stays for the next time, and so
+    /// does what cannot be removed.
+    pub fn remove_left_behind(cache: &Path, version: u32) {
+        let Ok(Some(newest)) = newest(cache, version) else { return };
+        for name in entries(cache).unwrap_or_default() {
+            let folder = cache.join(&name);
+            let is_old = number_of(&name, version).is_some_and(|number| number < newest);
+            if is_old && MmapDirectory::open(&folder).is_ok_and(|old| old.acquire_lock(&INDEX_WRITER_LOCK).is_ok()) {
+                drop(files::remove_folder(&folder));
+            }
+        }
     }
 
     /// Folders of the index, of whatever format, version and number.

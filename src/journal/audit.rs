@@ -28,6 +28,8 @@ pub struct AuditedLine {
     pub at: Timestamp,
     /// Its order, milliseconds since 1970.
     pub order: i64,
+    /// Its checksum.
+    crc: u32,
     op: Op,
     id: Option<MemoryId>,
 }
@@ -54,6 +56,36 @@ pub struct Audited {
     pub torn: Option<(u64, u64)>,
     /// Up to which byte the file was compacted; absent where it cannot say, for want of the first line.
     pub compacted_to: Option<u64>,
+}
+
+impl Audited {
+    /// Up to which number compaction may have taken lines.
+    fn compacted_number(&self) -> u64 {
+        let behind = self.compacted_to.unwrap_or(0);
+        if behind == 0 {
+            return 0;
+        }
+        let numbers = |is_behind: bool| {
+            let lines = self.lines.iter().filter(move |line| (line.offset >= behind) == is_behind);
+            lines.filter_map(|line| line.number)
+        };
+        let first_since = numbers(true).min().map(|first| first.saturating_sub(1));
+        first_since.or_else(|| numbers(false).max()).unwrap_or(0)
+    }
+
+    /// How many lines of `copy` this file lacks: neither has it them word for word, nor what compaction left of them.
+    pub fn lacks(&self, copy: &Audited) -> u64 {
+        let compacted_to = self.compacted_to.unwrap_or(0);
+        let mut known: BTreeMap<Option<u64>, Vec<&AuditedLine>> = BTreeMap::new();
+        for line in &self.lines {
+            known.entry(line.number).or_default().push(line);
+        }
+        let has = |line: &AuditedLine| {
+            let mut own = known.get(&line.number).into_iter().flatten();
+            own.any(|own| own.crc == line.crc || own.offset < compacted_to && own.is_same(line))
+        };
+        copy.lines.iter().filter(|line| !has(line)).count() as u64
+    }
 }
 
 /// Numbers that no file of a replica has.
@@ -88,6 +120,8 @@ pub struct Clash {
     pub offset: u64,
     /// The file with the first of them.
     pub other: PathBuf,
+    /// When the later of both was written.
+    pub at: Timestamp,
 }
 
 impl Journal {
@@ -112,23 +146,26 @@ fn audited(path: &Path, bytes: &[u8]) -> Audited {
         compacted_to: None,
     };
     let mut offset = 0;
-    for (bytes, line) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1u64..) {
+    for (mut bytes, line) in bytes.split_inclusive(|byte| *byte == b'\n').zip(1u64..) {
         if !bytes.ends_with(b"\n") {
-            audited.torn = Some((offset, bytes.len() as u64));
-            break;
+            let (whole, torn) = bytes.split_at(codec::whole_length(bytes));
+            if !torn.is_empty() {
+                audited.torn = Some((offset + whole.len() as u64, torn.len() as u64));
+            }
+            bytes = whole;
         }
         codec::read(bytes, |begin, _, read| {
             let offset = offset + begin as u64;
             match read {
                 Ok(read) => {
-                    let order = read.line.order();
+                    let (order, crc) = (read.line.order(), read.crc);
                     let Line { n: number, at, op, id, replica, compacted, .. } = read.line;
                     if op == Op::Journal && line == 1 {
                         audited.replica = replica.unwrap_or(std::mem::take(&mut audited.replica));
                         let left = compacted.map_or(0, |compacted| bytes.len() as u64 + compacted.bytes_after);
                         audited.compacted_to = Some(left);
                     }
-                    audited.lines.push(AuditedLine { line, offset, number, at, order, op, id });
+                    audited.lines.push(AuditedLine { line, offset, number, at, order, crc, op, id });
                 }
                 Err(fault) => audited.bad.push(BadLine::of(path, line, offset, fault)),
             }
@@ -145,6 +182,11 @@ pub fn gaps(files: &[Audited]) -> Vec<Gap> {
     for file in files {
         known.entry(&file.replica).or_default().extend(file.lines.iter().filter_map(|line| line.number));
     }
+    let mut gone_to: BTreeMap<&str, u64> = BTreeMap::new();
+    for file in files {
+        let to = gone_to.entry(&file.replica).or_default();
+        *to = file.compacted_number().max(*to);
+    }
     let mut gaps = Vec::new();
     for file in files {
         let behind = file.compacted_to.unwrap_or(0);
@@ -152,12 +194,15 @@ pub fn gaps(files: &[Audited]) -> Vec<Gap> {
         let mut open: Vec<&AuditedLine> = file.lines.iter().filter(is_open).collect();
         open.sort_by_key(|line| line.number);
         let numbers = &known[file.replica.as_str()];
+        let gone_to = gone_to[file.replica.as_str()];
         // A file that was never compacted begins with its first line.
         let mut before = if behind == 0 { Some(0) } else { None };
         let (mut own, mut missing) = (Vec::new(), 0u64);
         for line in open {
             let number = line.number.unwrap_or(0);
-            let from = before.replace(number).map_or(number, |before| before.saturating_add(1)).min(number);
+            let from = before.replace(number).map_or(number, |before| before.saturating_add(1));
+            // What compaction took from one file, a purge takes from its copies.
+            let from = from.max(gone_to.saturating_add(1)).min(number);
             // Counted by what is known: a number by hand may be far away.
             let between = || numbers.range(from..number);
             let absent = number - from - between().count() as u64;
@@ -198,6 +243,7 @@ pub fn clashes(files: &[Audited]) -> Vec<Clash> {
                     line: line.line,
                     offset: line.offset,
                     other: other.path.clone(),
+                    at: line.at.max(first.at),
                 });
             }
         }
@@ -267,6 +313,36 @@ mod tests {
         assert_eq!(jumps(&[12, 13]), []);
         let found = jumps(&[12, 14]);
         assert!(matches!(found[..], [Gap { line: 5, first: 13, last: 13, is_certain: true, .. }]), "{found:?}");
+    }
+
+    #[test]
+    fn what_was_compacted_in_one_file_may_be_missing_from_its_copy() {
+        let compacted = lines(&[2, 5]);
+        let own = file("a.jsonl", &[head(Some(&compacted)), compacted.clone(), lines(&[9])].concat());
+        let copy = |numbers: &[u64]| Audited {
+            path: "a (1).jsonl".into(),
+            ..file("a.jsonl", &[head(None), lines(numbers)].concat())
+        };
+        assert_eq!(gaps(&[own.clone(), copy(&[2, 3, 5, 7])]), []);
+        let beyond = gaps(&[own, copy(&[2, 3, 5, 12])]);
+        assert!(matches!(beyond[..], [Gap { first: 10, last: 11, .. }]), "{beyond:?}");
+    }
+
+    #[test]
+    fn a_copy_is_compared_line_by_line() {
+        let said = |number: u64, op: Op, text: &str| {
+            let at = Timestamp::from_millis(number.cast_signed() * 1000);
+            codec::render(&Line { n: Some(number), at, text: Some(text.into()), ..Line::new(op) }).unwrap()
+        };
+        let (first, second) = (said(2, Op::Revise, "first"), said(2, Op::Remember, "second"));
+        let own = file("a.jsonl", &[head(None), first.clone()].concat());
+        let copy = file("a.jsonl", &[head(None), second].concat());
+        assert_eq!((own.lacks(&copy), own.lacks(&own)), (1, 0));
+        // Compaction takes from a line what later ones say.
+        let rest =
+            codec::render(&Line { n: Some(2), at: Timestamp::from_millis(2000), ..Line::new(Op::Revise) }).unwrap();
+        let compacted = file("a.jsonl", &[head(Some(&rest)), rest.clone()].concat());
+        assert_eq!(compacted.lacks(&file("a.jsonl", &[head(None), first].concat())), 0);
     }
 
     #[test]

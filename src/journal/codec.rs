@@ -1,11 +1,15 @@
 //! One line as bytes: the checksum trailer, and what is wrong with a line that cannot be read.
 
+use memchr::memmem;
+
 use crate::error::{Error, Result};
 use crate::memory::{FORMAT_VERSION, Line};
 use crate::redact::{Redacted, redact_json};
 
 /// Bytes of the trailer `,"crc":"xxxxxxxx"}`.
 const TRAILER: usize = 18;
+/// How it begins. Within a line it cannot stand elsewhere: there its quotes would be escaped.
+const TRAILER_START: &[u8] = b",\"crc\":\"";
 /// What a reader remembers of the last bytes it read: the trailer of a sealed line, and some more for lines by hand.
 pub(super) const MARK: usize = 64;
 /// Longest line that is read, bytes.
@@ -72,7 +76,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Read, Fault> {
 }
 
 /// How every line of ours begins. Within a line it cannot stand: there its quotes would be escaped.
-const START: &[u8] = b"{\"v\":";
+pub(super) const START: &[u8] = b"{\"v\":";
 
 /// What some editors write before the first line.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -95,25 +99,50 @@ pub(super) fn read<'a>(bytes: &'a [u8], mut each: impl FnMut(usize, &'a [u8], Re
         Err(fault) if fault != Fault::Newer => fault,
         done => return each(begin, bytes, done),
     };
-    let mut starts: Vec<usize> =
-        bytes.windows(START.len()).enumerate().filter(|(_, window)| *window == START).map(|(at, _)| at).collect();
-    starts.push(bytes.len());
+    read_glued(bytes, fault, |at, part, read| each(begin + at, part, read));
+}
+
+/// As [`read`], where what comes before or behind on the same line makes anything but sealed lines a `fault`.
+pub(super) fn read_glued<'a>(
+    bytes: &'a [u8],
+    fault: Fault,
+    mut each: impl FnMut(usize, &'a [u8], Result<Read, Fault>),
+) {
     let mut read_to = 0;
-    for pair in starts.windows(2) {
-        let piece = bytes[pair[0]..pair[1]].trim_ascii_end();
-        if split_trailer(piece).is_none() {
-            continue;
-        }
-        if let line @ (Ok(_) | Err(Fault::Newer)) = parse(piece) {
-            if pair[0] > read_to {
-                each(begin + read_to, &bytes[read_to..pair[0]], Err(fault));
+    for start in memmem::find_iter(bytes, START) {
+        if let Some((piece, line)) = sealed_at(bytes, start) {
+            let between = &bytes[read_to..start];
+            if !between.trim_ascii().is_empty() {
+                each(read_to, between, Err(fault));
             }
-            each(begin + pair[0], piece, line);
-            read_to = pair[1];
+            each(start, piece, line);
+            read_to = start + piece.len();
         }
     }
-    if read_to < bytes.len() {
-        each(begin + read_to, &bytes[read_to..], Err(fault));
+    if !bytes[read_to..].trim_ascii().is_empty() {
+        each(read_to, &bytes[read_to..], Err(fault));
+    }
+}
+
+/// How many of these bytes are whole, with the blanks behind, though no newline has come yet: up to the end of the last
+/// line with a right checksum, which is complete because the checksum comes last.
+pub(super) fn whole_length(bytes: &[u8]) -> usize {
+    let last = memmem::rfind_iter(bytes, START).find_map(|start| Some(start + sealed_at(bytes, start)?.0.len()));
+    let Some(end) = last else { return 0 };
+    bytes.len() - bytes[end..].trim_ascii_start().len()
+}
+
+/// The line that begins at `start`, if its checksum is right. What follows on it may be anything.
+fn sealed_at(bytes: &[u8], start: usize) -> Option<(&[u8], Result<Read, Fault>)> {
+    let from = &bytes[start..];
+    // The next line's trailer is not this one's, however little of this one there is.
+    let next = memmem::find(&from[START.len()..], START).map_or(from.len(), |at| at + START.len());
+    let trailer = memmem::find(&from[..next], TRAILER_START)?;
+    let piece = from[..next].get(..trailer + TRAILER)?;
+    split_trailer(piece)?;
+    match parse(piece) {
+        line @ (Ok(_) | Err(Fault::Newer)) => Some((piece, line)),
+        Err(_) => None,
     }
 }
 
@@ -121,7 +150,7 @@ pub(super) fn read<'a>(bytes: &'a [u8], mut each: impl FnMut(usize, &'a [u8], Re
 fn split_trailer(bytes: &[u8]) -> Option<(&[u8], u32)> {
     let body = bytes.len().checked_sub(TRAILER)?;
     let (body, trailer) = bytes.split_at_checked(body)?;
-    let digits = trailer.strip_prefix(b",\"crc\":\"")?.strip_suffix(b"\"}")?;
+    let digits = trailer.strip_prefix(TRAILER_START)?.strip_suffix(b"\"}")?;
     let crc = u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
     Some((body, crc))
 }
@@ -195,6 +224,37 @@ mod tests {
             let marked = format!("\u{feff}{line}");
             read(marked.as_bytes(), |at, bytes, read| read_as.push((at, bytes.len(), read.err())));
             assert_eq!(read_as, [(0, 3, Some(Fault::ByteOrderMark)), (3, line.len(), None)]);
+        }
+    }
+
+    #[test]
+    fn whole_lines_are_read_whatever_is_glued_to_them() {
+        let line = |number: u64| {
+            let line = Line { n: Some(number), ..Line::new(crate::memory::Op::Use) };
+            String::from_utf8(render(&line).unwrap()).unwrap().trim_end().to_owned()
+        };
+        let (one, two) = (line(1), line(2));
+        let half = &two[..two.len() / 2];
+        let seen = |bytes: &str| {
+            let mut seen = Vec::new();
+            read(bytes.as_bytes(), |begin, part, read| {
+                assert_eq!(&bytes.as_bytes()[begin..begin + part.len()], part);
+                seen.push(read.ok().and_then(|read| read.line.n));
+            });
+            seen
+        };
+        for (bytes, expected, whole) in [
+            (format!("{one}{two}"), vec![Some(1), Some(2)], one.len() + two.len()),
+            (format!("{one}\r{two}\r"), vec![Some(1), Some(2)], one.len() + two.len() + 2),
+            (format!("{one}rest"), vec![Some(1), None], one.len()),
+            (format!("{half}{one}"), vec![None, Some(1)], half.len() + one.len()),
+            (format!("{one}{half}"), vec![Some(1), None], one.len()),
+            (format!("{one} x {two} y"), vec![Some(1), None, Some(2), None], one.len() + 3 + two.len() + 1),
+            (half.to_owned(), vec![None], 0),
+            (two.clone(), vec![Some(2)], two.len()),
+        ] {
+            assert_eq!(seen(&bytes), expected, "{bytes}");
+            assert_eq!(whole_length(bytes.as_bytes()), whole, "{bytes}");
         }
     }
 

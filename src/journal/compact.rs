@@ -215,9 +215,9 @@ pub(super) fn plan(
     gone.sort_unstable();
     let report = Compaction {
         lines_before: entries.len() + bad.len(),
-        lines_after: lines_after + usize::from(!tombstones.is_empty()),
+        lines_after: lines_after + tombstones.len().div_ceil(TOMBSTONES_A_LINE),
         bytes_before: file.len(),
-        bytes_after: bytes.len() + packed(tombstones.clone(), u64::from(u32::MAX), now)?.len(),
+        bytes_after: file.len(),
         forgotten: gone.len(),
         quarantined: bad.len(),
         purged,
@@ -246,6 +246,13 @@ pub(super) fn without_bad(path: &Path, file: &[u8]) -> Result<Plan> {
         }
         lines_before += 1;
         bytes.extend_from_slice(if bad.len() == faults { line } else { &good });
+    }
+    if lines_after == 0 && !bad.is_empty() {
+        return Err(Error::invalid(
+            path.display().to_string(),
+            "not one of its lines can be read",
+            "restore it from a backup, or move it out of the folder: nothing was changed",
+        ));
     }
     let report = Compaction {
         lines_before,

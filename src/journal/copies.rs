@@ -32,6 +32,7 @@ impl Guard<'_> {
     /// meanwhile.
     pub fn erase_in_copies(&self, is_erased: impl Fn(&Line) -> bool) -> Result<()> {
         for path in self.journal.copies_of(&self.replica) {
+            let path = files::behind_links(&path);
             let bytes = files::read(&path)?;
             let mut kept = Vec::with_capacity(bytes.len());
             for line in bytes.split_inclusive(|byte| *byte == b'\n') {

@@ -158,6 +158,36 @@ proptest! {
     }
 }
 
+/// A line without its newline is read at once and once, whatever comes behind it.
+#[test]
+fn a_reader_goes_on_behind_a_line_without_its_newline() {
+    let home = tempfile::tempdir().unwrap();
+    let (writing, reading) = (journal(home.path()), journal(home.path()));
+    let (mut writer, mut reader) = (Seen::default(), Seen::default());
+    let path = home.path().join("short-term/r.jsonl");
+    let by_hand = br#"{"v":1,"at":"2026-11-29T20:00:00Z","op":"remember","id":"m3m0ryb1h4nd","text":"x"}"#;
+    for (place, behind) in [&b"\n"[..], b"\r\n", b" rest\n", by_hand, b""].into_iter().enumerate() {
+        writer.append(&writing, line(0, place as u8, place, place));
+        let whole = crate::files::read(&path).unwrap();
+        let unended = whole.trim_ascii_end();
+        crate::files::write_atomic(&path, unended).unwrap();
+        reader.refresh(&reading);
+        assert_eq!(reader.memories().len(), place + 1);
+        crate::files::write_atomic(&path, &[unended, behind].concat()).unwrap();
+        reader.refresh(&reading);
+        writer.refresh(&writing);
+        writer.append(&writing, line(3, place as u8, place, 100 + place));
+        reader.refresh(&reading);
+        let fresh_journal = journal(home.path());
+        let mut fresh = Seen::default();
+        fresh.refresh(&fresh_journal);
+        assert_eq!(reader.memories(), fresh.memories(), "{place}");
+        assert_eq!(reading.files(), fresh_journal.files(), "{place}");
+        assert_eq!(reading.bad_lines().len(), fresh_journal.bad_lines().len(), "{place}");
+    }
+    assert_eq!(reader.times_anew, 1, "only the first time");
+}
+
 /// Whoever had read everything before a compaction reads only what is new after it.
 #[test]
 fn a_reader_goes_on_behind_a_compaction() {

@@ -7,10 +7,13 @@ mod audit;
 mod codec;
 mod compact;
 mod copies;
+mod disguise;
 #[cfg(test)]
 mod followers;
 #[cfg(test)]
 mod histories;
+mod quarantine;
+mod replicas;
 mod tail;
 
 use std::collections::HashMap;
@@ -19,15 +22,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 pub use audit::{Audited, AuditedLine, Clash, Gap, clashes, gaps};
 pub use compact::Compaction;
-pub use tail::{BadLine, Change, Told};
+pub use disguise::{Disguise, disguise};
+pub use replicas::{Loss, ReplicaLine};
+pub use tail::{BadLine, Change, Told, Unreadable};
 
 use crate::clock::{DAY_MS, Timestamp};
 use crate::config::Durability;
 use crate::error::{Error, Result};
 use crate::files::{self, Appender, LOCK_WAIT, Lock, OpenFile, Patience, Replacement};
-use crate::id::{MemoryId, Randomness, content_hash};
+use crate::id::{MemoryId, Randomness};
 use crate::memory::{Ended, Line, Op};
-use crate::redact;
 use tail::Tails;
 
 /// Whose file this process appends to.
@@ -64,6 +68,10 @@ struct Writer {
     /// When the first line was appended that is not synced yet.
     unsynced_since: Option<Timestamp>,
     has_reserve: bool,
+    /// The last number given.
+    reached: u64,
+    /// What the file `written` says of this replica.
+    noted: u64,
 }
 
 /// The journals of a home.
@@ -121,7 +129,9 @@ impl Journal {
     /// Where the bytes behind the last complete line of each file that has any begin, and how many they are: what a
     /// crash left, or a write in progress.
     pub fn torn_tails(&self) -> Vec<(PathBuf, u64, u64)> {
-        let files = self.files().into_iter();
+        let unreadable = self.unreadable_files();
+        let files =
+            self.files().into_iter().filter(|file| unreadable.iter().all(|unreadable| unreadable.path != file.path));
         let torn = files.filter_map(|file| {
             let length = std::fs::metadata(&file.path).ok()?.len();
             (length > file.bytes).then(|| (file.path, file.bytes, length - file.bytes))
@@ -129,9 +139,24 @@ impl Journal {
         torn.collect()
     }
 
+    /// What is named like a journal and is no file: folders, pipes, sockets, devices.
+    pub fn no_files(&self) -> Vec<PathBuf> {
+        Tails::new(self.home.join("short-term")).no_files().unwrap_or_default()
+    }
+
+    /// Files whose last line lacks only its newline, and which line that is. It was read.
+    pub fn unended_files(&self) -> Vec<(PathBuf, u64)> {
+        self.tails().unended()
+    }
+
     /// Files that could not be read at the last reading, and why.
-    pub fn unreadable_files(&self) -> Vec<(PathBuf, String)> {
+    pub fn unreadable_files(&self) -> Vec<Unreadable> {
         self.tails().unreadable()
+    }
+
+    /// Files with lines whose operation this version does not know, and how many those are.
+    pub fn unknown_lines(&self) -> Vec<(PathBuf, u64)> {
+        self.tails().unknown()
     }
 
     /// Greatest order read, also of lines from the future.
@@ -167,23 +192,6 @@ impl Journal {
             }
         })?;
         Ok(about)
-    }
-
-    /// This machine's replica id, if it has one already.
-    ///
-    /// # Errors
-    /// [`Error::Io`] when the file `replica` cannot be read.
-    pub fn replica(&self) -> Result<Option<String>> {
-        if let Some(replica) = &self.identity.replica {
-            return Ok(Some(replica.clone()));
-        }
-        let known = files::read_if_there(&self.home.join("replica"))?.unwrap_or_default();
-        let known = String::from_utf8_lossy(&known).into_owned();
-        let own = known
-            .lines()
-            .filter_map(|line| line.split_once(' '))
-            .find(|(machine, _)| *machine == self.identity.machine);
-        Ok(own.map(|(_, replica)| replica.trim().to_owned()))
     }
 
     /// Takes the right to write: first among this process's threads, then among processes (up to five seconds).
@@ -233,36 +241,6 @@ impl Journal {
         let Some(lock) = Lock::try_acquire(&self.home.join("lock"))? else { return Ok(None) };
         let replica = self.claim_replica(&mut writer)?;
         Ok(Some(Guard { _lock: lock, journal: self, writer, replica }))
-    }
-
-    /// The replica id, made and written down at the first write of this machine to this home.
-    fn claim_replica(&self, writer: &mut Writer) -> Result<String> {
-        if let Some(replica) = &writer.replica {
-            return Ok(replica.clone());
-        }
-        let replica = if let Some(replica) = self.replica()? {
-            replica
-        } else {
-            let path = self.home.join("replica");
-            let mut known = files::read_if_there(&path)?.unwrap_or_default();
-            let replica = self.identity.randomness.replica_id(&self.identity.machine)?;
-            // A person may have edited it.
-            if known.last().is_some_and(|last| *last != b'\n') {
-                known.push(b'\n');
-            }
-            known.extend_from_slice(format!("{} {replica}\n", self.identity.machine).as_bytes());
-            files::write_atomic(&path, &known)?;
-            replica
-        };
-        if replica.is_empty() || !replica.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_') {
-            return Err(Error::invalid(
-                format!("replica id `{replica}`"),
-                "only letters, digits, `-` and `_` make a file name everywhere",
-                "set EBBMARK_REPLICA to such a name, or remove this machine's line from the file `replica`",
-            ));
-        }
-        writer.replica = Some(replica.clone());
-        Ok(replica)
     }
 
     /// The file that this machine writes; `None` where it has no replica id yet.
@@ -317,7 +295,8 @@ impl Journal {
     /// Moves what cannot be read of this machine's own file to quarantine. Every other byte stays.
     ///
     /// # Errors
-    /// As [`Journal::compact`].
+    /// As [`Journal::compact`]; [`Error::Invalid`] where nothing that can be read would stay: then it is the file that is
+    /// wrong, not its lines.
     pub fn set_aside(&self, now: Timestamp) -> Result<Compaction> {
         self.replace_own(now, false, compact::without_bad)
     }
@@ -329,7 +308,8 @@ impl Journal {
         plan: impl FnOnce(&Path, &[u8]) -> Result<compact::Plan>,
     ) -> Result<Compaction> {
         let Some(replica) = self.replica()? else { return Ok(Compaction::default()) };
-        let path = self.own_path(&replica);
+        // A link stays one: what it leads to is replaced.
+        let path = files::behind_links(&self.own_path(&replica));
         let Some(old) = OpenFile::open(&path)? else { return Ok(Compaction::default()) };
         let mut file = old.read_from(0)?;
         file.truncate(file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1));
@@ -338,7 +318,9 @@ impl Journal {
             return Ok(plan.report);
         }
         let marked = plan.marked(&file)?;
-        plan.report.bytes_after = plan.report.bytes_after + marked.len() - plan.bytes.len();
+        let number = self.tails().greatest_number(&replica).max(plan.greatest_number).saturating_add(1);
+        let packed = compact::packed(plan.tombstones.clone(), number, now)?;
+        plan.report.bytes_after = marked.len() + packed.len();
         if dry_run {
             return Ok(plan.report);
         }
@@ -386,33 +368,13 @@ impl Journal {
         if appended.last().is_some_and(|last| *last != b'\n') {
             appended.push(b'\n');
         }
-        appended.extend_from_slice(&compact::packed(plan.tombstones, next_number, now)?);
+        let packed = compact::packed(plan.tombstones, next_number, now)?;
+        plan.report.bytes_after = marked.len() + packed.len();
+        appended.extend_from_slice(&packed);
         new.finish(&appended)?;
         drop(guard);
         files::keep_reserve(&self.reserve());
         Ok(plan.report)
-    }
-
-    /// Keeps bytes that could not be read, with where they came from. Redacted; control bytes are escaped.
-    fn quarantine(&self, from: &Path, lines: &[Vec<u8>]) -> Result<()> {
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let folder = self.home.join("quarantine");
-        files::create_folder(&folder)?;
-        let name = from.file_name().unwrap_or_default().to_string_lossy();
-        let mut text = format!("# lines of {name} that could not be read\n");
-        for line in lines {
-            let readable = match std::str::from_utf8(line) {
-                Ok(line) => line.to_owned(),
-                Err(_) => line.escape_ascii().to_string(),
-            };
-            text.push_str(&readable);
-            text.push('\n');
-        }
-        let (text, _) = redact::redact(&text);
-        let path = folder.join(format!("{name}-{}.txt", content_hash(text.as_str().as_bytes())));
-        files::write_atomic(&path, text.as_str().as_bytes())
     }
 }
 
@@ -500,7 +462,7 @@ impl Guard<'_> {
 
     /// The number that the next line will have. Only right after a refresh under this guard.
     pub fn next_number(&self) -> u64 {
-        self.journal.tails().greatest_number(&self.replica).saturating_add(1)
+        self.journal.last_number(&self.writer, &self.replica).saturating_add(1)
     }
 
     /// Makes sure that this machine's own file was read to its last whole line: else what is decided would rest on
@@ -565,6 +527,21 @@ impl Guard<'_> {
         Ok(is_whole)
     }
 
+    /// Ends the last line of this machine's own file where it has no newline. Whether there was such a line.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub fn end_line(&mut self) -> Result<bool> {
+        let path = self.journal.own_path(&self.replica);
+        if !self.journal.unended_files().iter().any(|(unended, _)| *unended == path) {
+            return Ok(false);
+        }
+        let mut appender = self.appender(&path)?;
+        appender.append(b"", true)?;
+        self.writer.appender = Some(appender);
+        Ok(true)
+    }
+
     fn appender(&mut self, path: &Path) -> Result<Appender> {
         match self.writer.appender.take() {
             Some(appender) if appender.is_current() => Ok(appender),
@@ -587,9 +564,10 @@ impl Guard<'_> {
         let path = self.journal.own_path(&self.replica);
         let folder = self.journal.home.join("short-term");
         files::create_folder(&folder)?;
+        let last_number = self.journal.last_number(&self.writer, &self.replica);
         let (mut stamper, is_first) = {
             let tails = self.journal.tails();
-            (Stamper::new(tails.greatest_number(&self.replica), tails.order()), tails.extent(&path).1 == 0)
+            (Stamper::new(last_number, tails.order()), tails.extent(&path).1 == 0)
         };
         if is_first {
             files::settle_folder(&folder)?;
@@ -632,6 +610,8 @@ impl Guard<'_> {
             *has_reserve = true;
             files::keep_reserve(&self.journal.reserve());
         }
+        self.writer.reached = stamper.number;
+        self.journal.note_written(&mut self.writer);
         Ok(())
     }
 }

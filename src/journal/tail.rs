@@ -44,6 +44,17 @@ impl BadLine {
     }
 }
 
+/// A file that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// The journal file.
+    pub path: PathBuf,
+    /// Why.
+    pub why: String,
+    /// Whether its mode, or that of a folder above, is in the way.
+    pub is_denied: bool,
+}
+
 /// Whose a file is that does not say so.
 pub(super) fn stem(path: &Path) -> String {
     path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
@@ -70,9 +81,15 @@ struct FileTail {
     /// The last bytes read: if they are not there any more, the file is another one.
     mark: Vec<u8>,
     lines: u64,
+    /// The last line read has no newline yet.
+    is_unended: bool,
     greatest_number: u64,
+    /// Number and time of the first line, if it is the journal's own.
+    begun: Option<(u64, Timestamp)>,
     /// The latest time that a numbered line says it was written.
     newest: Option<Timestamp>,
+    /// Lines whose operation is not known.
+    unknown: u64,
     bad: Vec<BadLine>,
 }
 
@@ -100,7 +117,9 @@ pub(super) struct Tails {
     /// Lines read whose stamp is more than a day ahead.
     future_lines: u64,
     /// Files that could not be read at the last reading, and why.
-    unreadable: Vec<(PathBuf, String)>,
+    unreadable: Vec<Unreadable>,
+    /// Greatest number ever read of each replica, whatever became of its files since.
+    had: BTreeMap<String, u64>,
 }
 
 impl Tails {
@@ -113,25 +132,44 @@ impl Tails {
             has_read: false,
             future_lines: 0,
             unreadable: Vec::new(),
+            had: BTreeMap::new(),
         }
     }
 
     pub(super) fn journals(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.listed()?.into_iter().filter(|(_, is_file)| *is_file).map(|(path, _)| path).collect())
+    }
+
+    /// What is named like a journal and is none: folders, pipes, sockets, devices.
+    pub(super) fn no_files(&self) -> Result<Vec<PathBuf>> {
+        Ok(self.listed()?.into_iter().filter(|(_, is_file)| !is_file).map(|(path, _)| path).collect())
+    }
+
+    /// All that is named like a journal, and whether it is a file or a link that may lead to one. Nothing else is ever
+    /// opened: a pipe would keep every reader waiting.
+    fn listed(&self) -> Result<Vec<(PathBuf, bool)>> {
         let entries = match files::read_dir(&self.folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(Error::io("list", &self.folder)(error)),
         };
-        let mut paths = Vec::new();
+        let mut listed = Vec::new();
         for entry in entries {
-            let path = entry.map_err(Error::io("list", &self.folder))?.path();
+            let entry = entry.map_err(Error::io("list", &self.folder))?;
+            let path = entry.path();
             let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            let is_journal = !is_hidden && path.extension().is_some_and(|extension| extension == "jsonl");
-            if is_journal && !path.is_dir() {
-                paths.push(path);
+            if is_hidden || path.extension().is_none_or(|extension| extension != "jsonl") {
+                continue;
             }
+            let is_file = match entry.file_type() {
+                // Where the link leads nowhere, reading it says so.
+                Ok(kind) if kind.is_symlink() => std::fs::metadata(&path).map_or(true, |facts| facts.is_file()),
+                Ok(kind) => kind.is_file(),
+                Err(_) => path.is_file(),
+            };
+            listed.push((path, is_file));
         }
-        Ok(paths)
+        Ok(listed)
     }
 
     /// Looks whether anything changed since the last reading. Some microseconds a file.
@@ -169,7 +207,8 @@ impl Tails {
 
     /// Forgets how far was read, so that everything is read again.
     pub(super) fn restart(&mut self) {
-        *self = Tails::new(std::mem::take(&mut self.folder));
+        let had = std::mem::take(&mut self.had);
+        *self = Tails { had, ..Tails::new(std::mem::take(&mut self.folder)) };
     }
 
     /// Reads what is new and hands each line to `fold`. `false` where a file was replaced meanwhile: then everything
@@ -191,7 +230,15 @@ impl Tails {
             });
             match read {
                 Ok(still) => is_same &= still,
-                Err(error) => self.unreadable.push((path.clone(), error.to_string())),
+                Err(error) => {
+                    let is_denied =
+                        matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied);
+                    self.unreadable.push(Unreadable { path: path.clone(), why: error.to_string(), is_denied });
+                }
+            }
+            if tail.greatest_number > 0 {
+                let had = self.had.entry(tail.replica.clone()).or_default();
+                *had = tail.greatest_number.max(*had);
             }
             self.files.insert(path, tail);
         }
@@ -200,7 +247,7 @@ impl Tails {
     }
 
     /// Files that could not be read at the last reading, and why.
-    pub(super) fn unreadable(&self) -> Vec<(PathBuf, String)> {
+    pub(super) fn unreadable(&self) -> Vec<Unreadable> {
         self.unreadable.clone()
     }
 
@@ -239,6 +286,21 @@ impl Tails {
         own.map(|tail| tail.greatest_number).max().unwrap_or(0)
     }
 
+    /// Greatest line number of that replica that was ever read, also from files that are gone.
+    pub(super) fn had(&self, replica: &str) -> u64 {
+        self.had.get(replica).copied().unwrap_or(0)
+    }
+
+    /// Replicas of which lines were read and no file has any now.
+    pub(super) fn vanished(&self) -> Vec<String> {
+        self.had.keys().filter(|replica| self.greatest_number(replica) == 0).cloned().collect()
+    }
+
+    /// With which number, and when, the oldest file of that replica was begun, as far as files say.
+    pub(super) fn begun(&self, replica: &str) -> Option<(u64, Timestamp)> {
+        self.files.values().filter(|tail| tail.replica == replica).filter_map(|tail| tail.begun).min()
+    }
+
     /// Lines that could not be read.
     pub(super) fn bad_lines(&self) -> Vec<BadLine> {
         self.files.values().flat_map(|tail| tail.bad.iter().cloned()).collect()
@@ -252,6 +314,18 @@ impl Tails {
     /// How far the file was read, bytes, and how many lines.
     pub(super) fn extent(&self, path: &Path) -> (u64, u64) {
         self.files.get(path).map_or((0, 0), |tail| (tail.offset, tail.lines))
+    }
+
+    /// Files with lines whose operation is not known, and how many those are.
+    pub(super) fn unknown(&self) -> Vec<(PathBuf, u64)> {
+        let with = self.files.iter().filter(|(_, tail)| tail.unknown > 0);
+        with.map(|(path, tail)| (path.clone(), tail.unknown)).collect()
+    }
+
+    /// Files whose last line was read without a newline, and which line that is.
+    pub(super) fn unended(&self) -> Vec<(PathBuf, u64)> {
+        let unended = self.files.iter().filter(|(_, tail)| tail.is_unended);
+        unended.map(|(path, tail)| (path.clone(), tail.lines)).collect()
     }
 
     /// Files read, with their replica, bytes and lines.
@@ -288,9 +362,12 @@ impl FileTail {
             replica: self.replica.clone(),
             offset,
             mark: self.mark.clone(),
+            is_unended: self.is_unended,
             lines: lines_after.checked_add(self.lines.checked_sub(lines_before)?)?,
             greatest_number: self.greatest_number,
+            begun: self.begun,
             newest: self.newest,
+            unknown: self.unknown,
             bad: Vec::new(),
         };
         if read_since == 0 {
@@ -327,7 +404,7 @@ impl FileTail {
         let mut chunk = vec![0; usize::try_from(unread).unwrap_or(CHUNK).clamp(1, CHUNK)];
         loop {
             let count = match file.read(&mut chunk) {
-                Ok(0) => return Ok(true),
+                Ok(0) => break,
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(Error::io("read", path)(error)),
@@ -341,31 +418,49 @@ impl FileTail {
             for line in whole.split_inclusive(|byte| *byte == b'\n') {
                 self.take(path, line, &mut fold);
             }
-            self.mark = whole[whole.len().saturating_sub(MARK)..].to_vec();
+            self.mark_end(whole);
             pending.drain(..=last);
         }
+        let whole = &pending[..codec::whole_length(&pending)];
+        if !whole.is_empty() {
+            self.take(path, whole, &mut fold);
+            self.mark_end(whole);
+        }
+        Ok(true)
+    }
+
+    /// Remembers the last bytes read, of which `whole` are the newest.
+    fn mark_end(&mut self, whole: &[u8]) {
+        self.mark.extend_from_slice(&whole[whole.len().saturating_sub(MARK)..]);
+        self.mark.drain(..self.mark.len().saturating_sub(MARK));
     }
 
     fn take(&mut self, path: &Path, bytes: &[u8], fold: &mut impl FnMut(Told)) {
-        let (offset, place) = (self.offset, self.lines + 1);
+        // What comes behind a line without a newline stands on that line.
+        let is_behind = self.is_unended;
+        let (offset, place) = (self.offset, self.lines + u64::from(!is_behind));
         self.offset += bytes.len() as u64;
         self.lines = place;
-        codec::read(bytes, |begin, _, read| match read {
+        self.is_unended = !bytes.ends_with(b"\n");
+        let each = |begin: usize, _: &[u8], read: Result<Read, Fault>| match read {
             Ok(Read { line, crc }) => {
                 if line.op == Op::Journal
                     && place == 1
                     && let Some(replica) = &line.replica
                 {
                     self.replica.clone_from(replica);
+                    self.begun = line.n.map(|number| (number, line.at));
                 }
                 if let Some(number) = line.n {
                     self.greatest_number = self.greatest_number.max(number);
                     self.newest = self.newest.max(Some(line.at));
                 }
+                self.unknown += u64::from(line.op == Op::Unknown);
                 let number = line.n.unwrap_or(place);
                 fold(Told { number, replica: self.replica.clone(), crc, line });
             }
             Err(fault) => self.bad.push(BadLine::of(path, place, offset + begin as u64, fault)),
-        });
+        };
+        if is_behind { codec::read_glued(bytes, Fault::NotALine, each) } else { codec::read(bytes, each) }
     }
 }

@@ -618,12 +618,18 @@ mod tests {
     fn new_notes_replace_nothing_and_have_names_of_their_own() {
         let Folder { guard: _guard, vault } = laid_out();
         let text = redact("text").0;
-        assert_eq!(vault.add("Likes: tea", id(), &text).unwrap(), "Memories/Likes - tea.md");
-        assert_eq!(vault.add("LIKES - TEA", id(), &text).unwrap(), "Memories/LIKES - TEA (7k2m).md");
-        assert_eq!(vault.add("Home", id(), &text).unwrap(), "Memories/Home (7k2m).md");
-        assert_eq!(vault.add("../../x", id(), &text).unwrap(), "Memories/x.md");
+        assert_eq!(
+            vault.add("Likes: tea", id(), &text, &mut vault.names().unwrap()).unwrap(),
+            "Memories/Likes - tea.md"
+        );
+        assert_eq!(
+            vault.add("LIKES - TEA", id(), &text, &mut vault.names().unwrap()).unwrap(),
+            "Memories/LIKES - TEA (7k2m).md"
+        );
+        assert_eq!(vault.add("Home", id(), &text, &mut vault.names().unwrap()).unwrap(), "Memories/Home (7k2m).md");
+        assert_eq!(vault.add("../../x", id(), &text, &mut vault.names().unwrap()).unwrap(), "Memories/x.md");
         put(&vault, "Memories/y.md/z.md", b"a folder stands in the way");
-        assert_eq!(vault.add("y", id(), &text).unwrap(), "Memories/y (7k2m).md");
+        assert_eq!(vault.add("y", id(), &text, &mut vault.names().unwrap()).unwrap(), "Memories/y (7k2m).md");
         assert_eq!(vault.read("Memories/x.md").unwrap(), "text");
     }
 

@@ -29,6 +29,7 @@ mod cli;
 mod cli_answers;
 mod concurrency;
 mod doctor;
+mod doctor_journal;
 mod durability;
 mod failing_calls;
 mod formats;

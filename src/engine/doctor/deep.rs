@@ -1,6 +1,6 @@
 //! Deep: everything is read again and compared, as if nothing were known.
 
-use super::journal::{clash_findings, future_findings, gap_findings, jump_findings};
+use super::journal::{future_findings, gap_findings, jump_findings};
 use super::{Area, Finding, Repair, plural};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
@@ -16,9 +16,11 @@ impl Engine {
         let bad: Vec<_> = audit.iter().flat_map(|file| file.bad.iter().cloned()).collect();
         let mut findings = self.bad_line_findings(&bad);
         findings.extend(self.unreadable_findings());
+        findings.extend(self.loss_findings(now));
+        findings.extend(self.unknown_findings());
         findings.extend(future_findings(&audit, now));
         findings.extend(gap_findings(&audit));
-        findings.extend(clash_findings(&audit));
+        findings.extend(self.clash_findings(&audit, now));
         findings.extend(jump_findings(&audit));
         findings.extend(self.clock_findings(now));
         findings.extend(self.configuration_findings());

@@ -9,29 +9,33 @@ use crate::error::{Error, Result};
 use crate::files;
 
 impl Engine {
-    /// Mends what can be mended. Returns what was done; what could not be done is found again.
-    pub(super) fn fix(&self, findings: Vec<Finding>, now: Timestamp) -> Vec<Finding> {
-        let mut fixed = Vec::new();
-        let mut done: Vec<(Repair, Option<String>)> = Vec::new();
+    /// Mends what can be mended. Returns what was done, and what failed, with the reason as what to do next; both are
+    /// found again if they are still so.
+    pub(super) fn fix(&self, findings: Vec<Finding>, now: Timestamp) -> (Vec<Finding>, Vec<Finding>) {
+        let (mut fixed, mut failed) = (Vec::new(), Vec::new());
+        let mut done: Vec<(Repair, Result<Option<String>, String>)> = Vec::new();
+        let why = |error: Error| format!("it could not be mended: {error}; {}", error.hint());
         for finding in findings {
             let Some(repair) = finding.repair else { continue };
             let how = match repair {
-                Repair::Protect | Repair::RemoveLeftover => self.mend_file(&finding, repair, now).ok().flatten(),
+                Repair::Protect | Repair::RemoveLeftover => self.mend_file(&finding, repair, now).map_err(why),
                 // Once for all findings of its sort.
                 _ => {
                     let known = done.iter().find(|(known, _)| *known == repair).map(|(_, how)| how.clone());
                     known.unwrap_or_else(|| {
-                        let how = self.mend(repair, now).ok().flatten();
+                        let how = self.mend(repair, now).map_err(why);
                         done.push((repair, how.clone()));
                         how
                     })
                 }
             };
-            if let Some(next) = how {
-                fixed.push(Finding { fixed: true, next, ..finding });
+            match how {
+                Ok(Some(next)) => fixed.push(Finding { fixed: true, next, ..finding }),
+                Ok(None) => {}
+                Err(next) => failed.push(Finding { next, ..finding }),
             }
         }
-        fixed
+        (fixed, failed)
     }
 
     fn mend_file(&self, finding: &Finding, repair: Repair, now: Timestamp) -> Result<Option<String>> {
@@ -66,6 +70,11 @@ impl Engine {
                 let mut answer = TidyAnswer::default();
                 self.commit_leftovers(Vec::new(), now, &mut answer)?;
                 Ok(answer.commit.map(|commit| format!("committed as {}", commit.get(..12).unwrap_or(&commit))))
+            }
+            Repair::EndLine => {
+                let mut guard = self.journal.lock()?;
+                self.refresh_at(now)?;
+                Ok(guard.end_line()?.then(|| "it was ended".into()))
             }
             Repair::Protect | Repair::RemoveLeftover => Ok(None),
         }

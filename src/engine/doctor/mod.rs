@@ -115,6 +115,8 @@ pub(super) enum Repair {
     RebuildIndex,
     /// Make the commits that are missing.
     Commit,
+    /// End the last line of our own journal.
+    EndLine,
 }
 
 /// Something that is not as it should be, or good to know.
@@ -140,6 +142,9 @@ pub struct Finding {
     /// Whether `fix` did it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed: bool,
+    /// How many things it stands for.
+    #[serde(skip)]
+    pub(in crate::engine) count: u64,
     #[serde(skip)]
     repair: Option<Repair>,
 }
@@ -147,7 +152,7 @@ pub struct Finding {
 impl Finding {
     fn new(level: Level, area: Area, what: impl Into<String>, next: impl Into<String>) -> Self {
         let (what, next) = (what.into(), next.into());
-        Finding { level, area, what, file: None, line: None, byte: None, next, fixed: false, repair: None }
+        Finding { level, area, what, file: None, line: None, byte: None, next, fixed: false, count: 1, repair: None }
     }
 
     fn note(area: Area, what: impl Into<String>, next: impl Into<String>) -> Self {
@@ -259,9 +264,14 @@ impl Engine {
         let mut findings = self.findings(deep, now)?;
         let may_fix = request.fix.unwrap_or(false) && self.config_trouble.is_none();
         if may_fix && findings.iter().any(|finding| finding.repair.is_some()) {
-            let mut fixed = self.fix(findings, now);
+            let (mut fixed, failed) = self.fix(findings, now);
             self.refresh_at(now)?;
             findings = self.findings(deep, now)?;
+            for still in &mut findings {
+                if let Some(failed) = failed.iter().find(|failed| is_same(failed, still)) {
+                    still.next.clone_from(&failed.next);
+                }
+            }
             fixed.retain(|fixed| !findings.iter().any(|still| is_same(fixed, still)));
             findings.extend(fixed);
             findings.sort_by(worst_first);
@@ -290,7 +300,7 @@ impl Engine {
 
     fn findings(&self, deep: bool, now: Timestamp) -> Result<Vec<Finding>> {
         self.look_around(now);
-        self.look_closely()?;
+        self.look_closely(now)?;
         let mut findings = if deep { self.deep_findings(now)? } else { self.known_findings(true, now)? };
         let looked = self.looked();
         findings.extend(looked.around.iter().chain(&looked.closely).cloned());
@@ -303,6 +313,8 @@ impl Engine {
     fn known_findings(&self, locate: bool, now: Timestamp) -> Result<Vec<Finding>> {
         let mut findings = self.bad_line_findings(&self.journal.bad_lines());
         findings.extend(self.unreadable_findings());
+        findings.extend(self.loss_findings(now));
+        findings.extend(self.unknown_findings());
         if locate && self.has_future_lines(now) {
             findings.extend(journal::future_findings(&self.journal.audit()?, now));
         } else {
@@ -339,13 +351,13 @@ impl Engine {
     }
 
     /// Looks at every note, and what git has of them.
-    pub(super) fn look_closely(&self) -> Result<()> {
+    pub(super) fn look_closely(&self, now: Timestamp) -> Result<()> {
         let mut closely = self.seen_twice(|| self.vault_findings()).unwrap_or_else(|error| {
             vec![Finding::error(Area::Vault, error.to_string(), error.hint()).of(self.vault.root())]
         });
         closely.extend(self.uncommitted_findings());
         closely.extend(self.writable_findings());
-        closely.extend(self.twin_findings()?);
+        closely.extend(self.twin_findings(now)?);
         closely.extend(self.unfinished_purge_finding());
         self.looked().closely = closely;
         Ok(())

@@ -10,6 +10,7 @@ use crate::config::GitMode;
 use crate::engine::{Engine, resolved};
 use crate::files;
 use crate::git::{Git, Hold, NoGit};
+use crate::journal::ReplicaLine;
 
 /// A lock of git that is younger is taken for one of a program at work, milliseconds.
 const LOCK_AT_WORK_MS: i64 = 60_000;
@@ -73,12 +74,14 @@ impl Engine {
     fn own_paths(&self) -> Vec<PathBuf> {
         let mut paths = vec![self.home.clone(), self.cache()];
         paths.extend(
-            ["replica", "state.json", "lock", "compact.lock", "upkeep.lock", "reserve"]
+            ["replica", "written", "state.json", "lock", "compact.lock", "upkeep.lock", "reserve"]
                 .map(|name| self.home.join(name)),
         );
         for folder in ["short-term", "quarantine"] {
             let folder = self.home.join(folder);
-            paths.extend(std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()));
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            // Of ours are only files: what else lies there is a person's.
+            paths.extend(entries.map(|entry| entry.path()).filter(|path| path.is_file()));
             paths.push(folder);
         }
         paths
@@ -245,27 +248,27 @@ impl Engine {
     /// What the file `replica` says: each machine has an id of its own.
     pub(super) fn replica_findings(&self) -> Vec<Finding> {
         let path = self.home.join("replica");
-        let bytes = match files::read_if_there(&path) {
-            Ok(bytes) => bytes.unwrap_or_default(),
+        let lines = match self.journal.replica_lines() {
+            Ok(lines) => lines,
             // That is told as what it is.
             Err(_) if path.is_dir() => return Vec::new(),
             Err(error) => return vec![Finding::error(Area::Replica, error.to_string(), error.hint()).of(&path)],
         };
-        let text = String::from_utf8_lossy(&bytes);
-        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut owners: BTreeMap<String, String> = BTreeMap::new();
         let mut findings = Vec::new();
-        let mut byte = 0;
-        for (line, number) in text.split_inclusive('\n').zip(1u64..) {
-            if let Some((machine, id)) = line.trim_end().split_once(' ') {
-                let owner = *owners.entry(id.trim()).or_insert(machine);
-                if owner != machine {
-                    let what =
-                        format!("two machines have the replica id {}: they write one and the same file", id.trim());
-                    let next = "remove this line: that machine gets an id of its own at its next write";
-                    findings.push(Finding::error(Area::Replica, what, next).of(&path).at(number, byte));
-                }
+        for ReplicaLine { line, offset, owner } in lines {
+            let Some((machine, id)) = owner else {
+                let next = "remove it; the machine that it named has an id of its own by now, or gets one";
+                let what = "this line names no machine with its replica id of 8 characters: it is passed over";
+                findings.push(Finding::warning(Area::Replica, what, next).of(&path).at(line, offset));
+                continue;
+            };
+            let owner = owners.entry(id.clone()).or_insert_with(|| machine.clone());
+            if *owner != machine {
+                let what = format!("two machines have the replica id {id}: they write one and the same file");
+                let next = "remove this line: that machine gets an id of its own at its next write";
+                findings.push(Finding::error(Area::Replica, what, next).of(&path).at(line, offset));
             }
-            byte += line.len() as u64;
         }
         findings
     }

@@ -39,7 +39,8 @@ pub fn check(bytes: &[u8]) {
     let (told, bad) = home.lines();
     let whole = file.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let lines = file[..whole].split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    assert_eq!(told.len() + bad.len(), lines.clone().count(), "each line is read or counted");
+    // Several may be glued together on one, and the last one may lack only its end.
+    assert!(told.len() + bad.len() >= lines.clone().count(), "each line is read or counted");
     let goods: BTreeSet<&[u8]> = good.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let untouched = lines.filter(|line| goods.contains(line)).count();
     assert!(told.len() >= untouched, "{untouched} lines are untouched, {} were read", told.len());
@@ -85,8 +86,7 @@ pub fn check(bytes: &[u8]) {
     assert_eq!(answer.quarantined, bad.len());
     assert_eq!(files_in(&home.path().join("quarantine")).len(), usize::from(!bad.is_empty()));
     let compacted = fs::read(home.journal()).unwrap();
-    // Which number the line of tombstones gets is not known before it is written.
-    assert!(compacted.len().abs_diff(answer.bytes_after) <= 20, "{} bytes: {answer:?}", compacted.len());
+    assert_eq!(compacted.len(), answer.bytes_after, "{answer:?}");
     let (told, bad) = home.lines();
     assert_eq!((told.len(), bad), (answer.lines_after, Vec::new()));
     assert_same(&with_new, &serve(&engine, &told), "compaction");
