@@ -115,7 +115,8 @@ impl Engine {
             if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
                 address.push(char::from(byte));
             } else {
-                address.push_str(&format!("%{byte:02X}"));
+                let digit = |half: u8| char::from(b"0123456789ABCDEF"[usize::from(half)]);
+                address.extend(['%', digit(byte >> 4), digit(byte & 15)]);
             }
         }
         address

@@ -259,6 +259,7 @@ impl Engine {
         let mut take = |done: Result<()>| troubles.extend(done.err().map(|error| error.to_string()));
         // Also where the own journal tells nothing of the memory: its lines may have been set aside.
         take(self.erase_working_files(known));
+        take(self.erase_seen());
         if is_due {
             take(self.rebuild_index());
             take(self.compact_purged(now));
@@ -268,6 +269,19 @@ impl Engine {
         take(self.erase_copies(now));
         take(self.refresh_at(now));
         troubles
+    }
+
+    /// What was seen of notes tells their names, which are words of the memory.
+    fn erase_seen(&self) -> Result<()> {
+        let purged: BTreeSet<MemoryId> = self.store().state.all_purged().map(|(id, _)| id).collect();
+        {
+            let mut seen = self.seen();
+            // A note that was left because a person wrote in it is told of, and keeps its name.
+            seen.drop_notes(|path, id| purged.contains(&id) && self.vault.read(path).is_err());
+        }
+        self.keep_seen()?;
+        // Of other vaults, which are not at hand, everything is looked at anew.
+        self.remove_other_seen()
     }
 
     /// The own journal without the lines of purged memories.

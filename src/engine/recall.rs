@@ -386,7 +386,7 @@ impl Engine {
                 notice = Some(notice.map_or(elsewhere.clone(), |notice| format!("{elsewhere}. {notice}")));
             }
         }
-        let note_of = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(|note| note.is_there());
+        let note_of = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(NoteRef::is_there);
         let notes: Vec<NoteRef> = ranked.iter().filter_map(note_of).collect();
         // Nobody waits for the notes to be read.
         drop(store);

@@ -158,23 +158,19 @@ impl Engine {
         now: Timestamp,
         reconciled: &mut Reconciled,
     ) -> (Vec<Found>, bool) {
-        let store = self.store();
-        // A note is looked at again where the journal does not know it as it was seen: it may have been moved, have
-        // come back, or its line may be lost.
-        let is_told = |path: &str, known: &SeenNote| {
-            let memory = known.id.and_then(|id| store.state.get(id));
-            memory.is_none_or(|memory| {
-                let note = memory.note.as_ref().filter(|note| note.is_there() && there.contains(&note.path));
-                note.is_some_and(|note| note.path != path || note.hash == known.hash)
-            })
-        };
-        let mut seen = self.seen();
-        let (mut found, mut are_all_read) = (Vec::new(), true);
-        for entry in entries {
-            let path = entry.path.as_str();
-            if seen.notes.get(path).is_some_and(|known| known.is_unchanged(entry) && is_told(path, known)) {
-                continue;
-            }
+        let mut changed: Vec<&Entry> = Vec::new();
+        {
+            let (store, seen) = (self.store(), self.seen());
+            changed.extend(entries.iter().filter(|entry| {
+                let known = seen.notes.get(&entry.path);
+                !known.is_some_and(|known| {
+                    known.is_unchanged(entry) && is_told(&store.state, &entry.path, known, there, now)
+                })
+            }));
+        }
+        let (mut read, mut are_all_read) = (Vec::new(), true);
+        // No lock is held while files are read.
+        for entry in changed {
             let text = match self.vault.read(&entry.path) {
                 Ok(text) => text,
                 Err(error) => {
@@ -193,12 +189,19 @@ impl Engine {
             let hash = content_hash(text.as_bytes());
             let note = Note::parse(&text);
             let id = note.id();
-            let now_seen = SeenNote::new(entry, hash.clone(), id, now);
-            let is_same = seen.notes.get(path).is_some_and(|known| known.hash == hash) && is_told(path, &now_seen);
+            let seen = SeenNote::new(entry, hash.clone(), id, now);
+            read.push(Found { path: entry.path.clone(), seen, hash, note, id });
+        }
+        let store = self.store();
+        let mut seen = self.seen();
+        let mut found = Vec::new();
+        for new in read {
+            let is_same = seen.notes.get(&new.path).is_some_and(|known| known.hash == new.hash)
+                && is_told(&store.state, &new.path, &new.seen, there, now);
             if is_same {
-                seen.insert(entry.path.clone(), now_seen);
+                seen.insert(new.path, new.seen);
             } else {
-                found.push(Found { path: entry.path.clone(), seen: now_seen, hash, note, id });
+                found.push(new);
             }
         }
         (found, are_all_read)
@@ -442,6 +445,20 @@ pub(super) struct ReadBack {
 
 fn is_note_of(memory: &Memory, path: &str) -> bool {
     memory.note.as_ref().is_some_and(|note| note.path == path && note.is_there())
+}
+
+/// Whether the journal knows a note as it was seen. Where it does not, the note is looked at again: it may have been
+/// moved, have come back, or its line may be lost.
+fn is_told(state: &State, path: &str, seen: &SeenNote, there: &HashSet<String>, now: Timestamp) -> bool {
+    let Some(id) = seen.id else { return true };
+    // A crash may have come between a forget and the move of its note.
+    if let Some((at, _)) = state.forgotten_since(id) {
+        return !(0..=DAY_MS).contains(&(now.millis() - at.millis()));
+    }
+    state.get(id).is_none_or(|memory| {
+        let note = memory.note.as_ref().filter(|note| note.is_there() && there.contains(&note.path));
+        note.is_some_and(|note| note.path != path || note.hash == seen.hash)
+    })
 }
 
 /// Values of our keys that make no sense: they are not taken over, and the note is not refreshed.

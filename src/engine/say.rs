@@ -298,7 +298,6 @@ pub fn restore(answer: &RestoreAnswer) -> String {
 fn promoted_lines(text: &mut String, promoted: &[Promoted], candidates: &[Candidate]) {
     for promoted in promoted {
         line!(text, "promoted: {} → {} ({})", promoted.id, promoted.note, promoted.why);
-        line!(text, "  {}", promoted.obsidian);
     }
     for candidate in candidates {
         line!(text, "would be promoted: {} {} ({})", candidate.id, candidate.text, candidate.why);

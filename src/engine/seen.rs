@@ -104,6 +104,13 @@ impl Seen {
         self.refused.get(path).is_some_and(|refused| refused == hash)
     }
 
+    /// Drops the notes of memories that `is_dropped` picks by path and id.
+    pub(super) fn drop_notes(&mut self, is_dropped: impl Fn(&str, MemoryId) -> bool) {
+        let before = self.notes.len();
+        self.notes.retain(|path, note| note.id.is_none_or(|id| !is_dropped(path, id)));
+        self.is_changed |= self.notes.len() != before;
+    }
+
     /// Notes that a memory's note is missing.
     pub(super) fn lose(&mut self, path: &str, id: MemoryId, now: Timestamp) {
         self.notes.remove(path);
@@ -124,7 +131,7 @@ impl Engine {
             let is_it = kept.vault == vault && kept.root == self.vault.root();
             *seen = if is_it { kept } else { Seen::default() };
             seen.vault = vault;
-            seen.root = self.vault.root().to_owned();
+            self.vault.root().clone_into(&mut seen.root);
         }
         seen
     }
@@ -136,7 +143,7 @@ impl Engine {
         if seen.vault == old {
             seen.vault = root.display().to_string();
         }
-        seen.root = root.to_owned();
+        root.clone_into(&mut seen.root);
         // What cannot be written is looked at anew, and nothing counts as missing.
         if let Ok(text) = serde_json::to_vec(&*seen) {
             drop(files::create_folder(&self.home.join("vaults")));
@@ -161,6 +168,17 @@ impl Engine {
         files::create_folder(&self.home.join("vaults"))?;
         files::write_atomic(&self.seen_path(&seen.vault), &text)?;
         seen.is_changed = false;
+        Ok(())
+    }
+
+    /// Removes what was seen of vaults other than this one.
+    pub(super) fn remove_other_seen(&self) -> Result<()> {
+        let own = self.seen_path(&self.seen().vault);
+        let folder = self.home.join("vaults");
+        let Ok(entries) = files::read_dir(&folder) else { return Ok(()) };
+        for path in entries.flatten().map(|entry| entry.path()).filter(|path| *path != own) {
+            files::remove(&path)?;
+        }
         Ok(())
     }
 

@@ -144,7 +144,8 @@ impl Journal {
         let known = noted.entry(replica.clone()).or_default();
         *known = writer.reached.max(*known);
         writer.noted = *known;
-        let text: String = noted.iter().map(|(replica, number)| format!("{replica} {number}\n")).collect();
+        let lines: Vec<String> = noted.iter().map(|(replica, number)| format!("{replica} {number}\n")).collect();
+        let text = lines.concat();
         drop(files::write_atomic(&self.written(), text.as_bytes()));
     }
 

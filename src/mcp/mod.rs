@@ -121,11 +121,11 @@ pub fn wait_for_the_end() -> Result<()> {
     Ok(())
 }
 
+/// One step of upkeep: when the next is due, and what this one did.
+type Step = Box<dyn FnOnce() -> (Timestamp, Result<Option<Done>>) + Send>;
+
 /// Steps of upkeep with the vault watched, which tells `changed`; once the home is open.
-fn steps(
-    home: Arc<Home>,
-    changed: Arc<Notify>,
-) -> impl Fn() -> Option<Box<dyn FnOnce() -> (Timestamp, Result<Option<Done>>) + Send>> {
+fn steps(home: Arc<Home>, changed: Arc<Notify>) -> impl Fn() -> Option<Step> {
     let keeper: Arc<Mutex<Option<Keeper>>> = Arc::default();
     move || {
         let engine = home.opened()?;

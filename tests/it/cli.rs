@@ -430,7 +430,7 @@ fn promote_names_the_note() {
     let answer = store.run(&["promote", TEA, "zzzzzzzzzzzz", "--json"]).exits(2).json();
     has_shape(&answer, &["promoted"], &["skipped"]);
     let promoted = &answer["promoted"][0];
-    has_shape(promoted, &["id", "note", "why", "commit"], &[]);
+    has_shape(promoted, &["id", "note", "why", "commit", "obsidian"], &[]);
     assert_eq!(promoted["note"], "Memories/Prefers tea over coffee.md");
     has_shape(&answer["skipped"][0], &["id", "why"], &[]);
     assert_snapshot!(store.ok(&["promote", TEA]), @"promoted: 2seex4xntje1 → Memories/Prefers tea over coffee.md (it has a note already)\n");

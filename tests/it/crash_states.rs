@@ -415,9 +415,15 @@ impl Bench {
             return Err("what was saved next is lost".into());
         }
         self.check_notes(&engine)?;
-        let settled = self::image(self.store.root());
+        // What was seen of notes is derived, and learns from what the first tidying wrote.
+        let image = || {
+            let mut image = self::image(self.store.root());
+            image.retain(|path, _| !path.starts_with("home/vaults"));
+            image
+        };
+        let settled = image();
         settle(&engine);
-        let again = self::image(self.store.root());
+        let again = image();
         let names = || settled.keys().chain(again.keys()).filter(|path| settled.get(*path) != again.get(*path));
         match names().next() {
             None => Ok(()),

@@ -196,6 +196,8 @@ fn a_full_disk_can_be_emptied() {
     let origin = Origin::new();
     let engine = origin.store.engine();
     engine.save("Begins the reserve");
+    // What was seen of the notes is written down before, so that the disk is full where it matters.
+    engine.read_back().unwrap();
     let reserve = origin.store.home().join("reserve");
     assert_eq!(fs::metadata(&reserve).unwrap().len(), 64 << 10);
     // Full until the reserve is given up.

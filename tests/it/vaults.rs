@@ -72,7 +72,7 @@ tags:
   - languages
 aliases: []
 ---
-Prefers [[TypeScript]] over JavaScript for new projects.
+Prefers TypeScript over JavaScript for new projects.
 "#
     );
     assert_eq!(store.note("Prefers TypeScript over JavaScript for new projects"), expected);
