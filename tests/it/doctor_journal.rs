@@ -461,7 +461,7 @@ fn compaction_tells_the_sizes_that_the_file_has_and_what_it_would_do() {
 fn a_journal_without_the_right_to_read_it_is_told_with_the_remedy() {
     use std::os::unix::fs::PermissionsExt;
     let store = filled();
-    fs::set_permissions(store.journal(), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(store.journal(), fs::Permissions::from_mode(0o0)).unwrap();
     if fs::read(store.journal()).is_ok() {
         return; // Whoever may do everything is refused nothing.
     }
