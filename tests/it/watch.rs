@@ -413,13 +413,14 @@ fn own_writes_are_no_edits() {
     wakes.recv_timeout(LONG).expect("the system tells of our own writes");
     assert_eq!(step("after the own writes"), "read_back: nothing had changed");
     assert_eq!((store.journals(), commits(&store)), (journals, count));
-    // Whatever else is told before the next save means nothing either.
+    // Whatever else is told before the next save means nothing either, or an earlier look has seen to it.
     WAYS[1].1(&store, &mut sentinel);
     loop {
         wakes.recv_timeout(LONG).expect("the system tells of a save");
         match step("the sentinel").as_str() {
             "read_back: notes read back: 1" => break,
-            other => assert_eq!(other, "read_back: nothing had changed"),
+            "read_back: nothing had changed" | "the sentinel: nothing was due" => {}
+            other => panic!("{other}"),
         }
     }
     assert!(sentinel.is_recalled(&engine));
