@@ -59,7 +59,8 @@ impl OpRecord {
 /// All memories, and what else the journal's lines add up to.
 #[derive(Debug, Clone, Default)]
 pub struct State {
-    records: HashMap<MemoryId, Record>,
+    /// Boxed: a table that grows moves addresses, not memories.
+    records: HashMap<MemoryId, Box<Record>>,
     edges: HashMap<Edge, EdgeRecord>,
     op_keys: HashMap<String, OpRecord>,
     /// Supersessions that were void because they would have closed a circle.
@@ -237,7 +238,7 @@ impl State {
     }
 
     fn record(&mut self, id: MemoryId) -> &mut Record {
-        self.records.entry(id).or_insert_with(|| Record::new(id))
+        self.records.entry(id).or_insert_with(|| Box::new(Record::new(id)))
     }
 
     fn set_edge(&mut self, edge: Edge, clock: Clock, at: Timestamp, strength: Option<f64>, is_there: bool) {
@@ -294,7 +295,7 @@ impl State {
             }
         }
         // A superseder that was forgotten hides nothing by itself; one that took its own place does.
-        let exists = |id: MemoryId| self.records.get(&id).is_some_and(Record::exists);
+        let exists = |id: MemoryId| self.records.get(&id).is_some_and(|record| record.exists());
         let standing: HashMap<MemoryId, Superseded> = newer_of
             .iter()
             .filter_map(|(older, first)| {
@@ -353,7 +354,7 @@ impl State {
 
     /// Whether it was purged and nothing came after.
     pub fn is_purged(&self, id: MemoryId) -> bool {
-        self.records.get(&id).is_some_and(Record::is_purged)
+        self.records.get(&id).is_some_and(|record| record.is_purged())
     }
 
     /// The newest purge of the memory, also where it was told again since.
