@@ -38,7 +38,7 @@ impl Link {
     pub fn to(title: &str, said: Option<&str>) -> Self {
         let target = name::file_stem(title).name;
         let said = said.unwrap_or(title).trim();
-        let alias = (said != target).then(|| said.replace("[[", "[").replace("]]", "]").replace(['|', '\n'], " "));
+        let alias = (said != target).then(|| without_runs(said, ['[', ']']).replace(['|', '\n'], " "));
         Link { target, heading: None, block: None, alias, embed: false }
     }
 
@@ -67,6 +67,32 @@ impl Link {
             heading: if block.is_some() { None } else { part.map(str::to_owned) },
             block: block.map(str::to_owned),
             alias: alias.filter(|alias| !alias.is_empty()).map(str::to_owned),
+            embed,
+        })
+    }
+
+    /// A link in Markdown's own form, `[said](address)`, to a file of the vault. The address may be percent-encoded; the
+    /// first `#` that is not ends the target. `None` where it leads elsewhere: it has a scheme, or names nothing.
+    pub fn of_address(address: &str, said: &str, embed: bool) -> Option<Self> {
+        let scheme = address.split(['/', '#', '?', ' ', '%']).next().and_then(|start| start.split_once(':'));
+        let is_scheme = |text: &str| text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.is_ascii();
+        if scheme.is_some_and(|(scheme, _)| is_scheme(scheme)) || address.starts_with("//") {
+            return None;
+        }
+        let (path, part) = address.split_once('#').map_or((address, None), |(path, part)| (path, Some(part)));
+        let part = part.map(|part| percent_decoded(part).trim().to_owned()).filter(|part| !part.is_empty());
+        let path = percent_decoded(path);
+        let target = without_extension(path.trim()).to_owned();
+        if target.is_empty() && part.is_none() {
+            return None;
+        }
+        let block = part.as_deref().and_then(|part| part.strip_prefix('^')).map(str::to_owned);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(Link {
+            heading: part.filter(|_| block.is_none()),
+            block,
+            alias: Some(said).filter(|s| !s.is_empty()),
+            target,
             embed,
         })
     }
@@ -115,11 +141,39 @@ impl fmt::Display for Link {
     }
 }
 
+/// A text in which each run of one of the signs is a single one.
+fn without_runs(text: &str, signs: [char; 2]) -> String {
+    let mut last = None;
+    let kept = text.chars().filter(|character| {
+        let repeats = last == Some(*character) && signs.contains(character);
+        last = Some(*character);
+        !repeats
+    });
+    kept.collect()
+}
+
 fn without_extension(target: &str) -> &str {
     match target.rsplit_once('.') {
         Some((stem, extension)) if extension.eq_ignore_ascii_case("md") => stem,
         _ => target,
     }
+}
+
+/// A text with its percent signs decoded; as it is where that makes no Unicode.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digit = |place: usize| behind.get(place).and_then(|byte| char::from(*byte).to_digit(16));
+        if let (b'%', Some(high), Some(low)) = (first, digit(0), digit(1)) {
+            bytes.push((high * 16 + low) as u8);
+            rest = behind.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = behind;
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
 
 fn overlaps(ranges: &[Range<usize>], range: &Range<usize>) -> bool {
@@ -330,11 +384,37 @@ mod tests {
     }
 
     #[test]
+    fn addresses_of_markdown_lead_to_files() {
+        let said = |target: &str| Link { alias: Some("said".into()), ..link(target) };
+        for (address, expected) in [
+            ("Folder/Note%20name.md#Heading", Link { heading: Some("Heading".into()), ..said("Folder/Note name") }),
+            ("Note%20name", said("Note name")),
+            ("../Note.MD", said("../Note")),
+            ("#A%20b", Link { heading: Some("A b".into()), ..said("") }),
+            ("Note#%5Eid", Link { block: Some("id".into()), ..said("Note") }),
+            ("C%23.md", said("C#")),
+            ("a%3Ab.md", said("a:b")),
+            ("%E6%9D%B1%E4%BA%AC.md", said("東京")),
+            ("100%.md", said("100%")),
+            ("%ff%zz.md", said("%ff%zz")),
+            ("p.png", said("p.png")),
+            ("12:30.md", said("12:30")),
+        ] {
+            assert_eq!(Link::of_address(address, " said ", false), Some(expected), "{address}");
+        }
+        for elsewhere in
+            ["https://x.org/a.md", "mailto:a@x.org", "obsidian://open", "C:/a.md", "//x.org", "", "#", "  "]
+        {
+            assert_eq!(Link::of_address(elsewhere, "said", false), None, "{elsewhere}");
+        }
+    }
+
+    #[test]
     fn links_to_names_that_no_file_can_have_keep_the_name_shown() {
         assert_eq!(Link::to("TypeScript", None).to_string(), "[[TypeScript]]");
         assert_eq!(Link::to("TypeScript", Some("TS")).to_string(), "[[TypeScript|TS]]");
         assert_eq!(Link::to("C#", None).to_string(), "[[C♯|C#]]");
-        for title in ["C#", "TypeScript", "AC/DC", "a [[b]] c"] {
+        for title in ["C#", "TypeScript", "AC/DC", "a [[b]] c", "a [[[[[b", "]]]]]]", "a ]]] b"] {
             let link = Link::to(title, None).to_string();
             assert!(Link::parse(&link).is_some(), "{link}");
         }

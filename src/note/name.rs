@@ -148,7 +148,8 @@ pub fn file_stem(title: &str) -> Stem {
     name = trim_ends(shorten(&name, MAX_BYTES)).to_owned();
     if is_conflict_copy(&name) {
         let harmless = name.replace(['(', ')'], "").replace(".sync-", " sync-");
-        trim_ends(&harmless).clone_into(&mut name);
+        let words: Vec<&str> = harmless.split(' ').filter(|word| !word.is_empty()).collect();
+        trim_ends(&words.join(" ")).clone_into(&mut name);
     }
     // iCloud calls its copies `Name 2`.
     name = NUMBERED.replace(&name, "$1-$2").into_owned();
@@ -161,6 +162,9 @@ pub fn file_stem(title: &str) -> Stem {
 
 /// The key by which names are compared: NFC and full case folding, as links and most disks see them.
 pub fn key(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
     name.nfd().flat_map(fold).collect::<String>().nfc().collect()
 }
 
@@ -326,6 +330,19 @@ mod tests {
             ("use --force", "use --force"),
             ("..\\x", "x"),
             ("/etc/hostname", "etc-hostname"),
+            ("\\\\server\\share\\x", "server-share-x"),
+            ("\\\\?\\C:\\x", "C-x"),
+            ("file:///etc/hostname", "file-etc-hostname"),
+            ("~/x", "~-x"),
+            ("AUX", "AUX_"),
+            ("prn.tar.gz", "prn_.tar.gz"),
+            ("COM0", "COM0_"),
+            ("COM10", "COM10"),
+            ("nul .txt", "nul _.txt"),
+            (".md", "md"),
+            ("....md", "md"),
+            ("a.md.MD", "a"),
+            ("$#|^", "$"),
             ("C:\\tmp", "C-tmp"),
             ("%2e%2e%2fx", "%2e%2e%2fx"),
             ("a\0b", "ab"),
@@ -358,6 +375,7 @@ mod tests {
             ("Plans for 2027", "Plans for 2027"),
             ("Note (Ada's conflicted copy 2026-01-02)", "Note Ada's conflicted copy 2026-01-02"),
             ("Note.sync-conflict-20260102-030405-ABCDEFG", "Note sync-conflict-20260102-030405-ABCDEFG"),
+            ("Note ( conflicted copy 2026-01-02)", "Note conflicted copy 2026-01-02"),
             ("a\u{202E}b\u{200B}c\u{FEFF}d\u{E0041}", "abcd"),
             ("family 👨‍👩‍👧 trip", "family 👨‍👩‍👧 trip"),
             ("a\u{200D}b \u{200D}", "ab"),
@@ -395,6 +413,105 @@ mod tests {
         for (a, b) in [("a", "b"), ("ı", "i"), ("ﬁ x", "fix"), ("①", "1")] {
             assert_ne!(key(a), key(b));
         }
+    }
+
+    /// Titles that some disk or link takes for one another, on disks that fold case each in their own way.
+    #[test]
+    fn names_stay_apart_on_every_disk() {
+        let titles = [
+            "Tea",
+            "tea",
+            "TEA",
+            "Tea.",
+            " tea ",
+            ".tea",
+            "tea.md",
+            "[[Tea]]",
+            "Straße",
+            "STRASSE",
+            "strasse",
+            "Stra\u{1E9E}e",
+            "Café",
+            "Cafe\u{301}",
+            "CAFÉ",
+            "CAFE\u{301}",
+            "ΣΑΣ",
+            "σας",
+            "Ⅷ",
+            "ⅷ",
+            "\u{212A}",
+            "k",
+            "K",
+            "\u{212B}",
+            "Å",
+            "A\u{30A}",
+            "å",
+            "ﬁ",
+            "FI",
+            "fi",
+            "ſ",
+            "s",
+            "ı",
+            "I",
+            "i",
+            "İ",
+            "i\u{307}",
+            "ŉ",
+            "ʼn",
+            "CON",
+            "con",
+            "Con.md",
+            "a:b",
+            "a-b",
+            "a/b",
+            "A\\B",
+            "C#",
+            "c#",
+            "C♯",
+            "",
+            "...",
+            "Memory",
+            "MEMORY",
+            "Name 2",
+            "name-2",
+            "x\u{200B}y",
+            "XY",
+            "가",
+            "\u{1100}\u{1161}",
+            "ぱ",
+            "は\u{309A}",
+            "\u{1F88}",
+            "\u{1F80}",
+            "ἀι",
+        ];
+        // Windows and macOS map single characters, Linux with folding whole strings; some compose, some take apart.
+        let simple = |character: char| {
+            let upper: Vec<char> = character.to_uppercase().collect();
+            if upper.len() == 1 && character != 'ı' { upper[0] } else { character }
+        };
+        let disks: [&dyn Fn(&str) -> String; 7] = [
+            &|name| name.to_ascii_lowercase(),
+            &|name| name.to_lowercase(),
+            &|name| name.chars().map(simple).collect(),
+            &|name| name.nfd().collect::<String>().chars().map(simple).collect(),
+            &|name| name.nfd().collect::<String>().to_lowercase(),
+            &|name| name.nfc().collect(),
+            &key,
+        ];
+        let mut names: Vec<String> = Vec::new();
+        for (place, title) in titles.iter().enumerate() {
+            let id = MemoryId::from_source(&place.to_string());
+            let stem = name(title);
+            let own = unique(&stem, |taken| names.iter().any(|name| key(name) == taken), id);
+            assert!(is_safe(&own), "{own:?}");
+            assert_eq!(without_mark(&own, id), stem);
+            names.push(own);
+        }
+        for (number, disk) in disks.iter().enumerate() {
+            let folded: std::collections::BTreeSet<String> = names.iter().map(|name| disk(name)).collect();
+            assert_eq!(folded.len(), names.len(), "disk {number}: {names:?}");
+        }
+        assert_eq!(names.iter().filter(|name| key(name).starts_with("tea")).count(), 8);
     }
 
     #[test]
