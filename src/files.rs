@@ -411,7 +411,7 @@ pub fn remove_folder(path: &Path) -> Result<()> {
 /// Joins `relative` to `root`, refusing whatever would leave it.
 ///
 /// # Errors
-/// [`Error::Invalid`] for absolute paths, `..`, and links that lead out of `root`.
+/// [`Error::Invalid`] for absolute paths, `..`, and links that lead out of `root` or into a hidden folder of it.
 pub fn contained(root: &Path, relative: &Path) -> Result<PathBuf> {
     let refuse = |why: &str| {
         Error::invalid(format!("path `{}`", relative.display()), why, "give a path inside the vault, without `..`")
@@ -422,9 +422,12 @@ pub fn contained(root: &Path, relative: &Path) -> Result<PathBuf> {
         path.push(name);
         if fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_symlink()) {
             let real_root = fs::canonicalize(root).map_err(Error::io("resolve", root))?;
-            let inside = fs::canonicalize(&path).is_ok_and(|real| real.starts_with(&real_root));
-            if !inside {
+            let real = fs::canonicalize(&path).unwrap_or_default();
+            let Ok(inner) = real.strip_prefix(&real_root) else {
                 return Err(refuse("is a link that leads out of the folder"));
+            };
+            if inner.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
+                return Err(refuse("is a link that leads into a hidden folder"));
             }
         }
     }
@@ -455,6 +458,9 @@ mod tests {
         std::fs::create_dir(root.path().join("in")).unwrap();
         assert!(contained(root.path(), Path::new("out/x.md")).is_err());
         assert!(contained(root.path(), Path::new("alias/x.md")).is_ok());
+        std::fs::create_dir(root.path().join(".git")).unwrap();
+        std::os::unix::fs::symlink(".git", root.path().join("git")).unwrap();
+        assert!(contained(root.path(), Path::new("git/config")).is_err());
     }
 
     #[test]
