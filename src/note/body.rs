@@ -35,9 +35,7 @@ pub(super) fn code(text: &str) -> Vec<Range<usize>> {
     for line in text.split_inclusive('\n') {
         let end = at + line.len();
         match (fence_of(line), &fence) {
-            (Some(close), Some((open, start)))
-                if close.sign == open.sign && close.length >= open.length && close.bare =>
-            {
+            (Some(close), Some((open, start))) if close.closes(open) => {
                 ranges.push(*start..end);
                 fence = None;
                 paragraph = end;
@@ -61,14 +59,22 @@ pub(super) fn code(text: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-struct Fence {
+/// A line that begins or ends a fenced block.
+pub(super) struct Fence {
     sign: char,
     length: usize,
     bare: bool,
 }
 
+impl Fence {
+    /// Whether this fence ends the block that the other one began.
+    pub(super) fn closes(&self, open: &Fence) -> bool {
+        self.sign == open.sign && self.length >= open.length && self.bare
+    }
+}
+
 /// The fence that a line opens or closes, also inside quotes and list items.
-fn fence_of(line: &str) -> Option<Fence> {
+pub(super) fn fence_of(line: &str) -> Option<Fence> {
     let mut rest = line;
     loop {
         let inner = rest.trim_start_matches([' ', '\t', '>']);
@@ -189,12 +195,29 @@ pub(super) fn outside_blocks(body: &str) -> (String, Vec<String>) {
     (parts.outside, parts.endless)
 }
 
+/// Where the managed blocks lie in a body as it is written, with their last line ends.
+pub(super) fn block_ranges(body: &str) -> Vec<Range<usize>> {
+    let ranges = parts(body).ranges;
+    // The parts are told of a body without carriage returns before line ends.
+    let mut returns = body.match_indices("\r\n").map(|(at, _)| at).peekable();
+    let mut before = 0;
+    let mut place = |at: usize| {
+        while returns.next_if(|next| *next < at + before).is_some() {
+            before += 1;
+        }
+        at + before
+    };
+    ranges.into_iter().map(|range| place(range.start)..place(range.end)).collect()
+}
+
 /// A body, taken apart; line ends are `\n`.
 pub(super) struct Parts {
     /// Everything outside managed blocks.
     pub(super) outside: String,
     /// The managed blocks with their markers, in order.
     pub(super) blocks: Vec<String>,
+    /// Where they lie in the body whose line ends are `\n`, with their last line ends.
+    ranges: Vec<Range<usize>>,
     /// Names of blocks that have no end.
     pub(super) endless: Vec<String>,
 }
@@ -208,6 +231,7 @@ pub(super) fn parts(body: &str) -> Parts {
         .filter_map(|marker| Some((marker[4].to_owned(), marker.get(0)?.start())))
         .collect();
     let (mut out, mut blocks, mut endless) = (String::with_capacity(body.len()), Vec::new(), Vec::new());
+    let mut ranges = Vec::new();
     let (mut at, mut begin, mut open) = (0, 0, None);
     for marker in MARKER.captures_iter(&body).filter(|marker| marker[1].is_empty()) {
         let (line, name, closes) =
@@ -216,6 +240,7 @@ pub(super) fn parts(body: &str) -> Parts {
             Some(opened) if closes && opened == name => {
                 at = (line.end + 1).min(body.len());
                 blocks.push(body.get(begin..line.end).unwrap_or_default().to_owned());
+                ranges.push(begin..at);
                 open = None;
             }
             None if !closes && ends.get(name).is_some_and(|end| *end > line.start) => {
@@ -228,7 +253,7 @@ pub(super) fn parts(body: &str) -> Parts {
         }
     }
     out.push_str(body.get(at..).unwrap_or_default());
-    Parts { outside: out, blocks, endless }
+    Parts { outside: out, blocks, ranges, endless }
 }
 
 #[cfg(test)]

@@ -19,14 +19,19 @@
 //! [`render`] makes stand for the first mention of each entity.
 
 mod body;
+mod comment;
+mod content;
 pub mod frontmatter;
 pub mod link;
 pub mod name;
 mod problem;
+mod reading;
+pub mod resolve;
 mod yaml;
 
 use std::ops::Range;
 
+pub use content::{Block, Content, Section, Task};
 pub use frontmatter::Value;
 use link::Link;
 pub use problem::Problem;
@@ -111,6 +116,32 @@ impl Note {
     pub fn links(&self) -> Vec<Link> {
         let (body, _) = body::outside_blocks(self.body());
         link::find(&body).into_iter().map(|found| found.link).collect()
+    }
+
+    /// What the body holds, as Obsidian reads it: for notes of a person's own.
+    pub fn content(&self) -> Content<'_> {
+        Content::read(self)
+    }
+
+    /// The parts of the note between its headings, to be recalled one by one.
+    pub fn sections(&self) -> Vec<Section> {
+        self.content().sections()
+    }
+
+    /// The tasks of the body.
+    pub fn tasks(&self) -> Vec<Task> {
+        self.content().tasks
+    }
+
+    /// Links to files of the vault as Obsidian counts them: in the body outside code and comments, in both of Markdown's
+    /// forms, then those in texts of the frontmatter.
+    pub fn all_links(&self) -> Vec<Link> {
+        self.content().all_links()
+    }
+
+    /// Tags of the frontmatter and those in the body, without `#`, each once whatever its case.
+    pub fn all_tags(&self) -> Vec<String> {
+        self.content().all_tags()
     }
 
     /// The value of a key of the frontmatter.
