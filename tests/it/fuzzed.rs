@@ -53,6 +53,26 @@ fn edits_of_notes_stay_within_their_lines() {
     replay("note", checks::note::check);
 }
 
+#[test]
+fn many_edits_of_a_frontmatter_keep_what_they_do_not_set() {
+    replay("frontmatter", checks::frontmatter::check);
+}
+
+#[test]
+fn any_note_is_read_and_its_links_lead_into_the_vault() {
+    replay("link", checks::link::check);
+}
+
+#[test]
+fn any_titles_give_names_of_their_own() {
+    replay("name", checks::name::check);
+}
+
+#[test]
+fn no_path_leaves_the_vault() {
+    replay("path", checks::path::check);
+}
+
 /// Found by `operations`: lines that tell a known memory once more counted less than the ones of the expired call.
 #[test]
 fn a_key_used_again_after_its_time_belongs_to_the_newer_call() {

@@ -37,6 +37,7 @@ mod fuzzed;
 mod hubs;
 mod journeys;
 mod killed;
+mod look_alikes;
 mod machines;
 mod mcp;
 mod messages;

@@ -7,10 +7,14 @@
     reason = "checks stand outside the house: they play the person, the disk and the other machine"
 )]
 
+pub mod frontmatter;
 mod home;
 pub mod journal_file;
 pub mod journal_line;
+pub mod link;
 pub mod mcp_arguments;
+pub mod name;
 pub mod note;
 pub mod operations;
+pub mod path;
 pub mod query;
