@@ -164,6 +164,8 @@ pub(super) fn plan(
         codec::read(bytes, |_, bytes, read| match read {
             Ok(read) => entries.push(Entry { bytes, number: read.line.n.unwrap_or(place), read }),
             Err(codec::Fault::Newer) => newer = newer.or(Some(place)),
+            // It says nothing: there is nothing to keep of it.
+            Err(codec::Fault::ByteOrderMark) => {}
             Err(_) => bad.push(bytes.to_vec()),
         });
     }
@@ -239,6 +241,7 @@ pub(super) fn without_bad(path: &Path, file: &[u8]) -> Result<Plan> {
                 lines_after += 1;
             }
             Err(codec::Fault::Newer) => is_newer = true,
+            Err(codec::Fault::ByteOrderMark) => {}
             Err(_) => bad.push(part.to_vec()),
         });
         if is_newer {
