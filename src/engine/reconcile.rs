@@ -56,10 +56,11 @@ impl Engine {
     /// [`Error::Io`](crate::error::Error::Io) where the vault cannot be listed or the journal cannot be written.
     pub(super) fn reconcile(&self, now: Timestamp, any_number: bool) -> Result<Reconciled> {
         let mut reconciled = Reconciled::default();
+        // Also where there is no vault: that one is missing is told by the memories that have notes in it.
+        self.refresh_at(now)?;
         if !self.vault.exists() {
             return Ok(reconciled);
         }
-        self.refresh_at(now)?;
         let listing = self.vault.list()?;
         let there: HashSet<String> = listing.entries.iter().map(|entry| entry.path.clone()).collect();
         let (mut found, are_all_read) = self.read_changed(&listing.entries, &there, now, &mut reconciled);

@@ -322,7 +322,6 @@ impl Engine {
         }
         findings.extend(self.clock_findings(now));
         findings.extend(self.index_findings());
-        findings.extend(self.absent_vault_finding());
         findings.extend(self.configuration_findings());
         findings.extend(self.durability_finding());
         Ok(findings)
@@ -336,6 +335,8 @@ impl Engine {
         around.extend(self.place_findings());
         around.extend(self.replica_findings());
         around.extend(self.git_findings(now));
+        // Counts all memories: too slow for every recall.
+        around.extend(self.absent_vault_finding());
         let mut looked = self.looked();
         looked.around = around;
         looked.at = Some(now);
