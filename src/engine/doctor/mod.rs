@@ -256,7 +256,7 @@ impl Engine {
     /// Looks for everything that is not as it should be. Without `fix` nothing is changed.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) when the journal cannot be read. What cannot be fixed is no error.
+    /// [`Error::Io`] when the journal cannot be read. What cannot be fixed is no error.
     pub fn doctor(&self, request: &DoctorRequest) -> Result<DoctorAnswer> {
         let now = self.clock.now();
         let deep = request.deep.unwrap_or(false);
@@ -292,7 +292,7 @@ impl Engine {
     /// Every degraded state that can be seen without reading everything again.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) when the journal cannot be listed.
+    /// [`Error::Io`] when the journal cannot be listed.
     pub(super) fn health(&self, now: Timestamp) -> Result<Health> {
         let findings = self.findings(false, now)?;
         Ok(Health { ok: !findings.iter().any(Finding::is_open), findings, upkeep: self.upkeep_tasks(now) })

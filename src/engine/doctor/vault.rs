@@ -21,7 +21,7 @@ impl Engine {
     /// What in the vault a person should look at: missing, doubled and unreadable notes, and what only looks like one.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::error::Error::Io) where the vault cannot be listed.
+    /// [`Error::Io`] where the vault cannot be listed.
     pub(in crate::engine) fn vault_findings(&self) -> Result<Vec<Finding>> {
         if !self.vault.exists() {
             return Ok(Vec::new());
