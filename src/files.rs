@@ -309,7 +309,12 @@ pub fn move_file(from: &Path, to: &Path) -> Result<bool> {
 /// Whether the system tells of every change of the file system at `path`. Of what others do to a network drive, or to
 /// what another program or system provides, it does not. Where that cannot be known, it is believed to.
 pub fn tells_of_changes(path: &Path) -> bool {
-    system::kind_of_file_system(path).is_none_or(|kind| !MUTE_FILE_SYSTEMS.contains(&kind))
+    kind_of_file_system(path).is_none_or(|kind| !MUTE_FILE_SYSTEMS.contains(&kind))
+}
+
+/// Linux's number of the kind of file system that a path lies on; `None` on other systems.
+pub fn kind_of_file_system(path: &Path) -> Option<u32> {
+    system::kind_of_file_system(path)
 }
 
 /// A path with all links followed; as it is where it cannot be.

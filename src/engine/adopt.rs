@@ -1,5 +1,7 @@
 //! Adopt: a note that a person wrote among the memories becomes one.
 
+use std::collections::HashSet;
+
 use super::commit::stem;
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
 use super::promote::number;
@@ -88,17 +90,12 @@ impl Engine {
                 })
                 .collect()
         };
-        if strangers.iter().all(|stranger| stranger.id.is_some()) {
-            let store = self.store();
-            strangers.retain(|stranger| stranger.id.is_none_or(|id| store.state.newest_order(id).is_none()));
-            return strangers;
-        }
         let store = self.store();
-        let known: std::collections::HashSet<&str> = store
-            .state
-            .memories()
-            .filter_map(|memory| memory.note.as_ref().filter(|note| note.is_there()).map(|note| note.path.as_str()))
-            .collect();
+        let notes = || store.state.memories().filter_map(|memory| memory.note.as_ref().filter(|note| note.is_there()));
+        // Mostly every note has its id, and nobody asks for paths.
+        let lacks_id = strangers.iter().any(|stranger| stranger.id.is_none());
+        let known: HashSet<&str> =
+            if lacks_id { notes().map(|note| note.path.as_str()).collect() } else { HashSet::new() };
         // A note of ours that lost its id is told of elsewhere.
         strangers.retain(|stranger| match stranger.id {
             Some(id) => store.state.newest_order(id).is_none(),

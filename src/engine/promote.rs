@@ -309,16 +309,12 @@ impl Engine {
         if let Some((line, _)) = conflict_marker(&old) {
             return refused("git left a conflict in it", format!("resolve it first: it begins in line {line}"));
         }
-        match Note::parse(&old).id() {
-            Some(id) if id == memory.id => {}
-            None => {
-                let next = format!("write `id: {}` back into it; nothing was changed", memory.id);
-                return refused("its frontmatter has no `id` any more", next);
-            }
-            Some(other) => {
-                let next = format!("write `id: {}` back into it; nothing was changed", memory.id);
-                return refused(&format!("its frontmatter has the id of {other} now"), next);
-            }
+        let there = Note::parse(&old).id();
+        if there != Some(memory.id) {
+            let why = there.map_or("its frontmatter has no `id` any more".into(), |other| {
+                format!("its frontmatter has the id of {other} now")
+            });
+            return refused(&why, format!("write `id: {}` back into it; nothing was changed", memory.id));
         }
         if content_hash(old.as_bytes()) != note.hash {
             // A person wrote since it was last read back: their words go first.

@@ -13,7 +13,6 @@ use crate::config::GitMode;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::git::{Change, Git, Kind as ChangeKind, NoGit};
-use crate::vault::MEMORIES;
 
 /// A request to set up home and vault.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -172,7 +171,7 @@ impl Engine {
 
     /// How many memories have notes in a vault that is not there.
     pub(super) fn absent_notes(&self) -> usize {
-        if self.vault.root().join(MEMORIES).is_dir() {
+        if self.vault.has_memories() {
             return 0;
         }
         self.store().state.memories().filter(|memory| memory.is_promoted()).count()

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::MemoryId;
 use crate::memory::{By, Line, Memory, Op};
-use crate::vault::{Listing, MEMORIES, SkipReason};
+use crate::vault::{Listing, SkipReason};
 
 /// How long a note must be missing: programs save by moving the old file away first.
 const MISSING_FOR: Duration = Duration::from_millis(500);
@@ -72,7 +72,7 @@ impl Engine {
 
     /// Memories whose note was seen here and is nowhere now, with the path where it was.
     fn missing(&self, listing: &Listing) -> Vec<(MemoryId, String)> {
-        if !self.vault.root().join(MEMORIES).is_dir() {
+        if !self.vault.has_memories() {
             return Vec::new();
         }
         let there: HashSet<&str> = listing.entries.iter().map(|entry| entry.path.as_str()).collect();

@@ -105,7 +105,12 @@ impl Vault {
 
     /// Whether there is a vault: laid out by us, or a person's with our folder in it.
     pub fn exists(&self) -> bool {
-        self.root.join(MEMORIES).is_dir() || self.vault_id().is_ok_and(|id| id.is_some())
+        self.has_memories() || self.vault_id().is_ok_and(|id| id.is_some())
+    }
+
+    /// Whether the folder of memories is there.
+    pub fn has_memories(&self) -> bool {
+        self.root.join(MEMORIES).is_dir()
     }
 
     /// Whether the folder holds a person's files and no vault of ours: then only our own folder is written in it.

@@ -359,7 +359,7 @@ impl Engine {
         closely.extend(self.uncommitted_findings());
         closely.extend(self.writable_findings());
         closely.extend(self.twin_findings(now)?);
-        closely.extend(self.unfinished_purge_finding());
+        closely.extend(self.unfinished_purge_finding(now));
         self.looked().closely = closely;
         Ok(())
     }
@@ -431,8 +431,8 @@ impl Engine {
     }
 
     /// That text which was to be erased is still in the journal.
-    fn unfinished_purge_finding(&self) -> Option<Finding> {
-        let count = self.unfinished_purges(self.clock.now());
+    fn unfinished_purge_finding(&self, now: Timestamp) -> Option<Finding> {
+        let count = self.unfinished_purges(now);
         let what = format!("{} purged and still in the journal", plural(count, "memory was", "memories were"));
         let finding = Finding::error(Area::Journal, what, "`ebbmark tidy` finishes it, or says what is in the way");
         let file = self.journal.own_file().ok().flatten();

@@ -359,20 +359,10 @@ fn cloud(path: &Path) -> Option<&'static str> {
 
 /// The file system that a path lies on, or will, where it is one to tell about; and whether it is on another machine.
 fn file_system(path: &Path) -> Option<(&'static str, bool)> {
-    #[cfg(target_os = "linux")]
-    {
-        let there = path.ancestors().find(|folder| folder.exists())?;
-        let found = rustix::fs::statfs(there).ok()?;
-        named(found.f_type as u32)
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = path;
-        None
-    }
+    let there = path.ancestors().find(|folder| folder.exists())?;
+    named(files::kind_of_file_system(there)?)
 }
 
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux numbers them so"))]
 fn named(kind: u32) -> Option<(&'static str, bool)> {
     let found = FILE_SYSTEMS.iter().find(|(known, _, _)| *known == kind)?;
     Some((found.1, found.2))
