@@ -16,11 +16,15 @@ use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::content_hash;
 use crate::journal::Compaction;
-use crate::memory::{By, Line, Memory, Op};
+use crate::memory::{By, Line, Memory, Op, State};
+use crate::note::link::Link;
 use crate::note::{Note, Value, frontmatter};
 
 /// Compaction is due when more lines than this would go, and they are half of the file.
 const COMPACT_FROM_LINES: usize = 1000;
+/// The managed block of a memory's note that links to other memories' notes.
+const RELATED: &str = "related";
+const RELATED_HEADING: &str = "## Related";
 
 /// A request to tidy.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -181,14 +185,18 @@ impl Engine {
 
     /// Notes whose use numbers are behind the journal.
     fn stale_notes(&self, now: Timestamp) -> Vec<StaleNote> {
-        let promoted: Vec<Memory> =
-            self.store().state.memories().filter(|memory| memory.is_promoted()).cloned().collect();
-        let mut stale: Vec<StaleNote> = promoted.iter().filter_map(|memory| self.stale_note(memory, now)).collect();
+        let promoted: Vec<(Memory, Option<String>)> = {
+            let store = self.store();
+            let promoted = store.state.memories().filter(|memory| memory.is_promoted());
+            promoted.map(|memory| (memory.clone(), related(&store.state, memory))).collect()
+        };
+        let stale = promoted.iter().filter_map(|(memory, related)| self.stale_note(memory, related.as_deref(), now));
+        let mut stale: Vec<StaleNote> = stale.collect();
         stale.sort_by(|a, b| a.path.cmp(&b.path));
         stale
     }
 
-    fn stale_note(&self, memory: &Memory, now: Timestamp) -> Option<StaleNote> {
+    fn stale_note(&self, memory: &Memory, related: Option<&str>, now: Timestamp) -> Option<StaleNote> {
         let note = memory.note.as_ref()?;
         let trace = memory.trace(&self.config);
         let text = self.vault.read(&note.path).ok()?;
@@ -207,6 +215,12 @@ impl Engine {
             ("strength", super::promote::number(super::remember::round(trace.strength))),
         ];
         let new = keys.iter().try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value)).ok()?;
+        let written = parsed.managed_block(RELATED).unwrap_or_default();
+        let new = if written.iter().all(|line| is_of_related(line)) {
+            Note::parse(&new).with_block(RELATED, related).ok()?
+        } else {
+            new
+        };
         (new != text).then(|| StaleNote {
             path: note.path.clone(),
             hash: note.hash.clone(),
@@ -318,7 +332,29 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A note whose numbers are behind, and its text with the new ones.
+/// What a note says of other notes: which memory took its place, and whose place it took; nothing where these have no
+/// notes.
+fn related(state: &State, memory: &Memory) -> Option<String> {
+    let link = |other: &Memory| {
+        let name = stem(&other.note.as_ref().filter(|note| note.is_there())?.path).to_owned();
+        // A person may have chosen a name that no link can hold.
+        let can_be_linked = !name.contains(['[', ']', '|', '#', '^']);
+        can_be_linked.then_some(Link { target: name, heading: None, block: None, alias: None, embed: false })
+    };
+    let newer = memory.superseded.and_then(|superseded| state.get(superseded.by)).and_then(link);
+    let mut lines: Vec<String> = newer.map(|newer| format!("- superseded by {newer}")).into_iter().collect();
+    lines.extend(
+        state.superseded_by(memory.id).into_iter().filter_map(link).map(|older| format!("- supersedes {older}")),
+    );
+    (!lines.is_empty()).then(|| format!("{RELATED_HEADING}\n{}", lines.join("\n")))
+}
+
+/// Whether a line is one of [`related`]. A block in which a person wrote is left alone.
+fn is_of_related(line: &str) -> bool {
+    line == RELATED_HEADING || line.starts_with("- superseded by [[") || line.starts_with("- supersedes [[")
+}
+
+/// A note whose numbers or related notes are behind, and its text with the new ones.
 struct StaleNote {
     path: String,
     hash: String,

@@ -210,6 +210,45 @@ pub(super) fn block_ranges(body: &str) -> Vec<Range<usize>> {
     ranges.into_iter().map(|range| place(range.start)..place(range.end)).collect()
 }
 
+/// The body with the managed block `name` holding `content`, or without it; every other byte is as before.
+pub(super) fn with_block(body: &str, name: &str, content: Option<&str>) -> String {
+    let begin = format!("%% ebbmark:{name} %%");
+    let is_it = |range: &Range<usize>| {
+        body.get(range.clone()).and_then(|block| block.lines().next()).is_some_and(|line| line.trim_end() == begin)
+    };
+    let known = block_ranges(body).into_iter().find(is_it);
+    let line_end = if body.contains("\r\n") { "\r\n" } else { "\n" };
+    let block = content.map(|content| {
+        let lines = format!("{begin}\n{content}\n%% /ebbmark:{name} %%");
+        if line_end == "\n" { lines } else { lines.replace('\n', line_end) }
+    });
+    let (before, after) = match &known {
+        Some(range) => (body.get(..range.start).unwrap_or_default(), body.get(range.end..).unwrap_or_default()),
+        None => (body, ""),
+    };
+    match (block, known) {
+        (None, None) => body.to_owned(),
+        // The blank line before it came with it.
+        (None, Some(_)) => {
+            let blank = format!("{line_end}{line_end}");
+            let before = before.strip_suffix(&blank).map_or(before, |text| &before[..text.len() + line_end.len()]);
+            format!("{before}{after}")
+        }
+        (Some(block), Some(range)) => {
+            let has_line_end = body.get(range).is_some_and(|old| old.ends_with('\n'));
+            format!("{before}{block}{}{after}", if has_line_end { line_end } else { "" })
+        }
+        (Some(block), None) => {
+            let gap = match () {
+                () if before.is_empty() || before.ends_with("\n\n") || before.ends_with("\n\r\n") => "",
+                () if before.ends_with('\n') => line_end,
+                () => &line_end.repeat(2),
+            };
+            format!("{before}{gap}{block}{line_end}")
+        }
+    }
+}
+
 /// A body, taken apart; line ends are `\n`.
 pub(super) struct Parts {
     /// Everything outside managed blocks.

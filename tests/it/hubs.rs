@@ -51,6 +51,42 @@ fn a_hub_is_the_persons_once_it_is_made() {
 }
 
 #[test]
+fn notes_of_memories_that_follow_one_another_link_to_each_other() {
+    let store = Store::new();
+    let old = store.engine().save("Ada prefers black tea");
+    store.engine().keep(&old);
+    let newer = NewMemory {
+        text: "Ada prefers green tea since May".into(),
+        supersedes: vec![old.clone()],
+        ..NewMemory::default()
+    };
+    let newer = store.engine().tell(newer).id.unwrap();
+    store.engine().clean();
+    // A link needs a note at its other end.
+    assert!(!store.note("Ada prefers black tea").contains("Related"));
+    store.engine().keep(&newer);
+    store.engine().clean();
+    let block = |line: &str| format!("\n\n%% ebbmark:related %%\n## Related\n- {line}\n%% /ebbmark:related %%\n");
+    let (old_note, new_note) = (store.note("Ada prefers black tea"), store.note("Ada prefers green tea since May"));
+    assert!(old_note.ends_with(&block("superseded by [[Ada prefers green tea since May]]")), "{old_note}");
+    assert!(new_note.ends_with(&block("supersedes [[Ada prefers black tea]]")), "{new_note}");
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
+    let again = store.engine().clean();
+    assert_eq!((again.refreshed.len(), again.edited.len()), (0, 0), "{again:?}");
+    assert_eq!(store.engine().whole(&newer).memory.text, "Ada prefers green tea since May");
+    // What a person writes around it stays, and it goes with what it tells of.
+    store.edit_note("Ada prefers green tea since May", "since May\n\n%%", "since June\n\n%%");
+    let with_more = store.note("Ada prefers green tea since May") + "\n";
+    store.write_note("Ada prefers green tea since May", &with_more);
+    store.engine().clean();
+    assert_eq!(store.engine().whole(&newer).memory.text, "Ada prefers green tea since June");
+    store.engine().drop_memory(&old);
+    store.engine().clean();
+    let without = store.note("Ada prefers green tea since May");
+    assert!(without.ends_with("---\nAda prefers green tea since June\n\n"), "{without:?}");
+}
+
+#[test]
 fn an_entity_that_has_a_note_anywhere_gets_no_second_one() {
     let store = Store::new();
     store.ok(&["init"]);

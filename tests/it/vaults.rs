@@ -255,9 +255,9 @@ fn a_persons_bytes_survive_refreshing_and_revising() {
          \n        - 2\nstory: |\n  uses: no key\n  last_used: neither\ndate: 2026-01-01\n---\n\n\nOwns a red bicycle   \n",
         // No newline at the end, a rule in the text.
         "---\nid: ID\nkind: fact\nuses: 0\nlast_used: 2026-11-29\nstrength: 0.9\n---\nOwns a red bicycle\n\n---\n\nuses: 3",
-        // Text around a managed block.
+        // Text around a managed block, and in it.
         "---\nid: ID\nkind: fact\nuses: 0\nlast_used: 2026-11-29\nstrength: 0.9\n---\nOwns a red bicycle\n\n\
-         %% ebbmark:related %%\n## Related\n%% /ebbmark:related %%\n\nMy own words.  \n\n\n> [!note] A callout\n> of mine",
+         %% ebbmark:related %%\n## Related\n- the [[Shop]] where I got it\n%% /ebbmark:related %%\n\nMy own words.  \n\n\n> [!note] A callout\n> of mine",
     ];
     for written in notes {
         let (mut store, id, name) = with_note("Owns a red bicycle");
