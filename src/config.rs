@@ -147,12 +147,95 @@ pub struct VaultConfig {
     pub max_vanish: f64,
     /// As many may always be missing at once, 0 to 1,000,000.
     pub min_vanish: u32,
+    /// Which of the person's own notes are recalled too.
+    pub index: OwnNotes,
 }
 
 impl Default for VaultConfig {
     fn default() -> Self {
-        VaultConfig { vanish_days: 30.0, max_vanish: 0.2, min_vanish: 10 }
+        VaultConfig { vanish_days: 30.0, max_vanish: 0.2, min_vanish: 10, index: OwnNotes::None }
     }
+}
+
+/// Which of the person's own notes are recalled too; none of them is ever written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(try_from = "OwnNotesText", into = "OwnNotesText")]
+pub enum OwnNotes {
+    /// No notes but those of memories: `"none"`.
+    #[default]
+    None,
+    /// All that are not hidden: `"all"`.
+    All,
+    /// Those in these folders of the vault, paths from its root: `["Projects", "Diary/2026"]`.
+    Folders(Vec<String>),
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum OwnNotesText {
+    Word(String),
+    Folders(Vec<String>),
+}
+
+impl TryFrom<OwnNotesText> for OwnNotes {
+    type Error = String;
+
+    fn try_from(text: OwnNotesText) -> Result<Self, String> {
+        match text {
+            OwnNotesText::Word(word) if word == "none" => Ok(OwnNotes::None),
+            OwnNotesText::Word(word) if word == "all" => Ok(OwnNotes::All),
+            OwnNotesText::Word(word) => {
+                Err(format!("`{word}` is neither \"none\" nor \"all\"; folders are given as [\"{word}\"]"))
+            }
+            OwnNotesText::Folders(folders) => {
+                let folders: Vec<String> = folders.iter().map(|folder| folder.trim_matches('/').to_owned()).collect();
+                match folders
+                    .iter()
+                    .find(|folder| folder.split('/').any(|part| part.is_empty() || part.starts_with('.')))
+                {
+                    Some(folder) => Err(format!("`{folder}` is no folder of the vault, or a hidden one")),
+                    None if folders.is_empty() => Ok(OwnNotes::None),
+                    None => Ok(OwnNotes::Folders(folders)),
+                }
+            }
+        }
+    }
+}
+
+impl From<OwnNotes> for OwnNotesText {
+    fn from(notes: OwnNotes) -> Self {
+        match notes {
+            OwnNotes::None => OwnNotesText::Word("none".into()),
+            OwnNotes::All => OwnNotesText::Word("all".into()),
+            OwnNotes::Folders(folders) => OwnNotesText::Folders(folders),
+        }
+    }
+}
+
+impl OwnNotes {
+    /// Whether a note at this path is meant.
+    pub fn hold(&self, path: &str) -> bool {
+        match self {
+            OwnNotes::None => false,
+            OwnNotes::All => true,
+            OwnNotes::Folders(folders) => folders.iter().any(|folder| lies_in(path, folder)),
+        }
+    }
+
+    /// Whether notes in this folder of the vault, or somewhere below it, may be meant.
+    pub fn lead_to(&self, path: &str) -> bool {
+        match self {
+            OwnNotes::Folders(folders) => {
+                let leads = |folder: &String| path == folder || lies_in(path, folder) || lies_in(folder, path);
+                folders.iter().any(leads)
+            }
+            _ => self.hold(path),
+        }
+    }
+}
+
+fn lies_in(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether the vault is kept in git.
@@ -518,6 +601,31 @@ mod tests {
         ] {
             let error = Config::read(text).unwrap_err().to_string();
             assert!(error.starts_with(start), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn own_notes_are_none_all_or_those_of_folders() {
+        let read =
+            |value: &str| Config::read(&format!("[vault]\nindex = {value}")).map(|(config, _)| config.vault.index);
+        assert_eq!(read("\"none\"").unwrap(), OwnNotes::None);
+        assert_eq!(read("[]").unwrap(), OwnNotes::None);
+        assert_eq!(read("\"all\"").unwrap(), OwnNotes::All);
+        let folders = read("[\"Work/2026/\", \"Diary\"]").unwrap();
+        assert_eq!(folders, OwnNotes::Folders(vec!["Work/2026".into(), "Diary".into()]));
+        for (path, is_held) in
+            [("Work/2026/a.md", true), ("Diary/b/c.md", true), ("Work/a.md", false), ("Diary.md", false)]
+        {
+            assert_eq!(folders.hold(path), is_held, "{path}");
+        }
+        for (path, may_hold) in
+            [("Work", true), ("Work/2026/x", true), ("Diary", true), ("Wor", false), ("Work/2025", false)]
+        {
+            assert_eq!(folders.lead_to(path), may_hold, "{path}");
+        }
+        for value in ["\"Work\"", "[\"../x\"]", "[\"\"]", "[\".obsidian\"]", "7"] {
+            let error = read(value).unwrap_err().to_string();
+            assert!(error.starts_with("config.toml, line 2: vault.index: "), "{value}: {error}");
         }
     }
 

@@ -13,7 +13,7 @@ use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RemoveKind};
 use notify::{Config, ErrorKind, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher, WatcherKind};
 
 use crate::clock::Timestamp;
-use crate::config::WatchMode;
+use crate::config::{OwnNotes, WatchMode};
 use crate::engine::{Done, Engine, VaultChange, Watching};
 use crate::error::Result;
 use crate::files::{self, Patience};
@@ -165,7 +165,7 @@ impl Listener {
         self.anew = Patience::new(ANEW);
         self.places = places(self.engine.vault_root());
         let root = files::real_path(self.engine.vault_root());
-        self.folders = folders(&root);
+        self.folders = folders(&root, &self.engine.config().vault.index);
         let (watcher, watching) = match self.watcher_of(&root) {
             Ok(Some(watcher)) => (Some(watcher), Watching::Events),
             // It is looked for until it is there.
@@ -184,8 +184,9 @@ impl Listener {
             return Err("the system does not tell what others change on this file system".into());
         }
         let (sender, known_root) = (self.sender.clone(), root.to_owned());
+        let own = self.engine.config().vault.index.clone();
         let tell = move |event: notify::Result<Event>| {
-            for hint in hints(&known_root, event) {
+            for hint in hints(&known_root, &own, event) {
                 // Nobody listens any more where that fails.
                 drop(sender.send(hint));
             }
@@ -251,26 +252,33 @@ fn places(root: &Path) -> Vec<Option<(u64, u64)>> {
     [root.to_owned(), root.join(MEMORIES)].iter().map(|folder| files::folder_identity(folder)).collect()
 }
 
-/// The folder of the notes and all below, as paths from the root; not hidden ones, and links are not followed.
-fn folders(root: &Path) -> HashSet<String> {
+/// The folders in which followed notes lie, as paths from the root; not hidden ones, and links are not followed.
+fn folders(root: &Path, own: &OwnNotes) -> HashSet<String> {
     let mut found = HashSet::new();
-    let mut next = vec![MEMORIES.to_owned()];
+    let mut next = vec![String::new()];
     while let Some(folder) = next.pop() {
         let Ok(entries) = files::read_dir(&root.join(&folder)) else { continue };
         for entry in entries.flatten() {
             let name = entry.file_name();
             let Some(name) = name.to_str().filter(|name| !name.starts_with('.')) else { continue };
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                next.push(format!("{folder}/{name}"));
+            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            if is_followed(&path, own) && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                next.push(path);
             }
         }
         found.insert(folder);
     }
+    found.remove("");
     found
 }
 
+/// Whether notes at or below a path from the root are read back, or recalled as the person's own.
+fn is_followed(path: &str, own: &OwnNotes) -> bool {
+    path.split('/').next() == Some(MEMORIES) || own.lead_to(path)
+}
+
 /// What an event may mean for the notes: mostly nothing.
-fn hints(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
+fn hints(root: &Path, own: &OwnNotes, event: notify::Result<Event>) -> Vec<Hint> {
     let Ok(event) = event else { return vec![Hint::Everything] };
     if event.need_rescan() {
         return vec![Hint::Everything];
@@ -279,29 +287,29 @@ fn hints(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
     if matches!(event.kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write)) {
         return Vec::new();
     }
-    event.paths.iter().filter_map(|path| hint(path.strip_prefix(root).ok()?, event.kind)).collect()
+    event.paths.iter().filter_map(|path| hint(path.strip_prefix(root).ok()?, own, event.kind)).collect()
 }
 
-fn hint(path: &Path, kind: EventKind) -> Option<Hint> {
+fn hint(path: &Path, own: &OwnNotes, kind: EventKind) -> Option<Hint> {
     let parts: Vec<&str> = path.components().map(|part| part.as_os_str().to_str()).collect::<Option<_>>()?;
     let is_hidden = parts.iter().any(|part| part.starts_with('.'));
+    let path = parts.join("/");
+    let is_followed = is_followed(&path, own);
     // In the root lie notes of ours, and the folder of the others.
-    let is_elsewhere = parts.len() > 1 && parts[0] != MEMORIES;
-    if is_hidden || is_elsewhere {
+    if is_hidden || (parts.len() > 1 && !is_followed) {
         return None;
     }
-    let path = parts.join("/");
     let is_place = path.is_empty() || path == MEMORIES;
     match kind {
         EventKind::Create(CreateKind::Folder) | EventKind::Remove(RemoveKind::Folder) => {
-            (is_place || parts.len() > 1).then_some(Hint::Folder)
+            (is_place || is_followed).then_some(Hint::Folder)
         }
         EventKind::Create(CreateKind::File)
         | EventKind::Remove(RemoveKind::File)
         | EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_))
         | EventKind::Access(_) => is_note(&path).then_some(Hint::Note(path)),
         _ if is_place => Some(Hint::Folder),
-        _ => (is_note(&path) || parts.len() > 1).then_some(Hint::Entry(path)),
+        _ => (is_note(&path) || is_followed).then_some(Hint::Entry(path)),
     }
 }
 
@@ -326,7 +334,11 @@ mod tests {
     use super::*;
 
     fn of(kind: EventKind, path: &str) -> Vec<Hint> {
-        hints(Path::new("/vault"), Ok(Event::new(kind).add_path(Path::new("/vault").join(path))))
+        with(&OwnNotes::None, kind, path)
+    }
+
+    fn with(own: &OwnNotes, kind: EventKind, path: &str) -> Vec<Hint> {
+        hints(Path::new("/vault"), own, Ok(Event::new(kind).add_path(Path::new("/vault").join(path))))
     }
 
     fn note(path: &str) -> Vec<Hint> {
@@ -371,7 +383,10 @@ mod tests {
         for kind in [AccessKind::Open(AccessMode::Any), AccessKind::Close(AccessMode::Read), AccessKind::Read] {
             assert_eq!(of(EventKind::Access(kind), "Memories/Tea.md"), [], "{kind:?}");
         }
-        assert_eq!(hints(Path::new("/vault"), Ok(Event::new(WRITTEN).add_path("/elsewhere/Tea.md".into()))), []);
+        assert_eq!(
+            hints(Path::new("/vault"), &OwnNotes::None, Ok(Event::new(WRITTEN).add_path("/elsewhere/Tea.md".into()))),
+            []
+        );
     }
 
     #[test]
@@ -390,7 +405,7 @@ mod tests {
         let both = Event::new(EventKind::Modify(ModifyKind::Name(RenameMode::Both)))
             .add_path("/vault/Memories/.Tea.md.0a1b2c3d.tmp".into())
             .add_path("/vault/Memories/Tea.md".into());
-        assert_eq!(hints(Path::new("/vault"), Ok(both)), entry("Memories/Tea.md"));
+        assert_eq!(hints(Path::new("/vault"), &OwnNotes::None, Ok(both)), entry("Memories/Tea.md"));
     }
 
     #[test]
@@ -406,12 +421,30 @@ mod tests {
     }
 
     #[test]
+    fn own_notes_are_followed_where_they_are_recalled() {
+        let folder = OwnNotes::Folders(vec!["Work/2026".into()]);
+        for (path, own, is_told) in [
+            ("Work/2026/a.md", &folder, true),
+            ("Work/2025/a.md", &folder, false),
+            ("Work/2025/a.md", &OwnNotes::All, true),
+            ("Work/.git/a.md", &OwnNotes::All, false),
+            (".obsidian/a.md", &OwnNotes::All, false),
+        ] {
+            assert_eq!(!with(own, WRITTEN, path).is_empty(), is_told, "{path}");
+        }
+        for (path, is_told) in [("Work", true), ("Work/2026", true), ("Diary", false), ("Work/2025", false)] {
+            assert_eq!(!with(&folder, NEW_FOLDER, path).is_empty(), is_told, "{path}");
+            assert_eq!(!with(&folder, MOVED_AWAY, path).is_empty(), is_told, "{path}");
+        }
+    }
+
+    #[test]
     fn lost_events_are_told_with_or_without_a_path() {
         let root = Path::new("/vault");
         let lost = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert_eq!(hints(root, Ok(lost.clone())), [Hint::Everything]);
-        assert_eq!(hints(root, Ok(lost.add_path("/vault/.git".into()))), [Hint::Everything]);
-        assert_eq!(hints(root, Err(notify::Error::generic("broken"))), [Hint::Everything]);
+        assert_eq!(hints(root, &OwnNotes::None, Ok(lost.clone())), [Hint::Everything]);
+        assert_eq!(hints(root, &OwnNotes::None, Ok(lost.add_path("/vault/.git".into()))), [Hint::Everything]);
+        assert_eq!(hints(root, &OwnNotes::None, Err(notify::Error::generic("broken"))), [Hint::Everything]);
     }
 
     #[test]
@@ -423,8 +456,10 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(root.path(), root.path().join("Memories/loop")).unwrap();
         let expected = ["Memories", "Memories/a", "Memories/a/b"].map(str::to_owned);
-        assert_eq!(folders(root.path()), HashSet::from(expected));
-        assert_eq!(folders(&root.path().join("nowhere")), HashSet::new());
+        assert_eq!(folders(root.path(), &OwnNotes::None), HashSet::from(expected.clone()));
+        let all = folders(root.path(), &OwnNotes::All);
+        assert_eq!(all, HashSet::from(expected).into_iter().chain(["Projects".to_owned()]).collect());
+        assert_eq!(folders(&root.path().join("nowhere"), &OwnNotes::All), HashSet::new());
     }
 
     #[test]

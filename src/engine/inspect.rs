@@ -77,6 +77,14 @@ pub struct Stats {
     pub journal_bytes: u64,
     /// Memories that the index does not hold yet: they are searched all the same.
     pub not_indexed: u64,
+    /// Notes of the person's own that are recalled too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub own_notes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A faded memory.
@@ -237,6 +245,7 @@ impl Engine {
             journal_lines: files.iter().map(|file| file.lines).sum(),
             journal_bytes: files.iter().map(|file| file.bytes).sum(),
             not_indexed: store.without_document() as u64,
+            own_notes: store.shelf.len() as u64,
         }
     }
 

@@ -16,6 +16,7 @@ mod lenient;
 mod move_vault;
 mod notes;
 mod open;
+mod own_notes;
 mod prepare;
 mod promote;
 mod purge;
@@ -247,6 +248,7 @@ impl Engine {
         // Others may read on while this thread follows the index.
         drop(reading);
         self.follow_index();
+        self.follow_own_notes();
         Ok(())
     }
 
@@ -267,8 +269,9 @@ impl Engine {
 
     /// A fresh store, with the index where there is one that can be used.
     fn store_of(&self, state: State) -> Store {
+        let own_notes = self.kept_shelf();
         // While this process is committing, its old commit would be waited for: the words are analysed instead.
-        let Ok(mut index) = self.index.try_lock() else { return Store::new(state, None).0 };
+        let Ok(mut index) = self.index.try_lock() else { return Store::new(state, own_notes, None).0 };
         if !index.was_opened {
             index.was_opened = true;
             match Index::open(&self.cache(), words::ANALYZER_VERSION) {
@@ -276,7 +279,7 @@ impl Engine {
                 Err(error) => index.trouble = Some(error.to_string()),
             }
         }
-        let (store, trouble) = Store::new(state, index.index.as_ref());
+        let (store, trouble) = Store::new(state, own_notes, index.index.as_ref());
         if let Some(error) = trouble {
             index.trouble = Some(error.to_string());
             index.index = None;
@@ -304,6 +307,8 @@ impl Engine {
         state.trouble = Some(error.to_string());
         state.index = None;
         self.store_mut().leave_index();
+        drop(state);
+        self.follow_own_notes();
     }
 
     /// Folder of what is derived and may be deleted.

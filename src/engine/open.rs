@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::history::{HistoryEntry, history};
+use super::own_notes::NOTE;
 use super::recall::Hit;
 use super::remember::round;
 use super::store::Store;
@@ -126,10 +127,16 @@ impl Engine {
         }
         let now = self.clock.now();
         self.refresh_at(now)?;
+        // Notes are read before the store is held.
+        let own_parts: Vec<Option<Memory>> = request.ids.iter().map(|id| self.own_part(id)).collect();
         let store = self.store();
         let (mut memories, mut not_found) = (Vec::new(), Vec::new());
         let (mut forgotten, mut purged) = (Vec::new(), Vec::new());
-        for text in &request.ids {
+        for (text, part) in request.ids.iter().zip(own_parts) {
+            if let Some(part) = part {
+                memories.push(self.open_part(&store, text, part, now));
+                continue;
+            }
             if let Ok(memory) = Self::resolve_existing(&store.state, text) {
                 memories.push(self.open_one(&store, memory, request, now));
                 continue;
@@ -176,6 +183,36 @@ impl Engine {
             promotion,
             relations,
             obsidian: memory.note.as_ref().filter(|note| note.is_there()).map(|note| self.obsidian_address(&note.path)),
+            history: Vec::new(),
+        }
+    }
+
+    /// A part of a person's own note: it has a text and a date, and nothing that ebbs.
+    fn open_part(&self, store: &Store, address: &str, part: Memory, now: Timestamp) -> Opened {
+        let described = self.describe(store, &part, now);
+        let path = address.split_once('#').map_or(address, |(path, _)| path);
+        Opened {
+            memory: Hit {
+                id: address.to_owned(),
+                kind: NOTE.into(),
+                tier: NOTE.into(),
+                score: 1.0,
+                entities: Vec::new(),
+                note: Some(path.to_owned()),
+                ..described
+            },
+            keywords: part.keywords,
+            valid_until: None,
+            level: None,
+            pinned: false,
+            strength: 0.0,
+            uses: 0,
+            days_used: 0,
+            half_life_days: 0.0,
+            fades_at: None,
+            promotion: None,
+            relations: Vec::new(),
+            obsidian: Some(self.obsidian_address(path)),
             history: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::own_notes::NOTE;
 use super::prepare::time;
 use super::remember::round;
 use super::store::Store;
@@ -49,7 +50,7 @@ pub struct RecallRequest {
     /// Only about one of these.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub entities: Vec<String>,
-    /// `any`, `short_term` or `long_term`.
+    /// `any`, `short_term`, `long_term`, or `note`: a person's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<String>,
     /// Not dated before this.
@@ -188,13 +189,20 @@ pub struct RecallAnswer {
     pub notice: Option<String>,
 }
 
+/// Where to look.
+enum Tier {
+    Any,
+    Memory { is_promoted: bool },
+    OwnNote,
+}
+
 /// The filters of a request, checked.
 struct Filter {
     scopes: Option<Vec<String>>,
     kinds: Vec<Kind>,
     tags: Vec<String>,
     entities: Vec<String>,
-    is_promoted: Option<bool>,
+    tier: Tier,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
     as_of: Option<Timestamp>,
@@ -223,15 +231,16 @@ impl Filter {
             kinds: request.kinds.iter().map(|kind| kind.parse()).collect::<Result<_>>()?,
             tags: fold(&request.tags),
             entities: fold(&request.entities),
-            is_promoted: match request.tier.as_deref().map(str::to_lowercase).as_deref() {
-                None | Some("any") => None,
-                Some("short_term") => Some(false),
-                Some("long_term") => Some(true),
+            tier: match request.tier.as_deref().map(str::to_lowercase).as_deref() {
+                None | Some("any") => Tier::Any,
+                Some("short_term") => Tier::Memory { is_promoted: false },
+                Some("long_term") => Tier::Memory { is_promoted: true },
+                Some(NOTE) => Tier::OwnNote,
                 Some(other) => {
                     return Err(Error::invalid(
                         "tier",
                         format!("`{other}` is not known"),
-                        "use any, short_term or long_term",
+                        "use any, short_term, long_term or note",
                     ));
                 }
             },
@@ -243,16 +252,31 @@ impl Filter {
         })
     }
 
-    /// The status under which the memory passes, or `None`.
-    fn pass(&self, memory: &Memory, config: &Config, now: Timestamp) -> Option<Status> {
-        let fits = self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&words::fold(memory.scope_name())))
-            && (self.kinds.is_empty() || self.kinds.contains(&memory.kind))
-            && self.is_promoted.is_none_or(|wanted| wanted == memory.is_promoted())
-            && self.since.is_none_or(|since| memory.dated() >= since)
+    /// Whether dates, tags and entities are those asked for.
+    fn is_about(&self, memory: &Memory) -> bool {
+        self.since.is_none_or(|since| memory.dated() >= since)
             && self.until.is_none_or(|until| memory.dated() <= until)
             && (self.tags.is_empty() || self.tags.iter().all(|tag| has_tag(memory, tag)))
-            && (self.entities.is_empty() || self.entities.iter().any(|entity| names_entity(memory, entity)));
-        if !fits {
+            && (self.entities.is_empty() || self.entities.iter().any(|entity| names_entity(memory, entity)))
+    }
+
+    /// Whether a part of a person's own note passes: it has no kind, and what it said at another time is not known.
+    fn passes_part(&self, outline: &Memory) -> bool {
+        let is_of_tier = matches!(self.tier, Tier::Any | Tier::OwnNote);
+        is_of_tier && self.kinds.is_empty() && self.as_of.is_none() && self.is_about(outline)
+    }
+
+    /// The status under which the memory passes, or `None`.
+    fn pass(&self, memory: &Memory, config: &Config, now: Timestamp) -> Option<Status> {
+        let is_of_tier = match self.tier {
+            Tier::Any => true,
+            Tier::Memory { is_promoted } => is_promoted == memory.is_promoted(),
+            Tier::OwnNote => false,
+        };
+        let fits = is_of_tier
+            && self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&words::fold(memory.scope_name())))
+            && (self.kinds.is_empty() || self.kinds.contains(&memory.kind));
+        if !fits || !self.is_about(memory) {
             return None;
         }
         let status = match self.as_of {
@@ -352,24 +376,25 @@ impl Engine {
             Some(other) => return Err(Error::invalid("detail", format!("`{other}` is not known"), "use full or line")),
         };
         let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.lexical >= FOUND_FROM);
-        let hits: Vec<Hit> = ranked
+        let hits: Vec<(Hit, Option<_>)> = ranked
             .iter()
             .filter_map(|ranked| {
-                let memory = store.state.get(ranked.id)?;
+                let outline = store.shelf.outline(ranked.id);
+                let memory = store.state.get(ranked.id).or(outline.as_ref())?;
                 let mut hit = self.hit(&store, memory, ranked, now);
-                if is_line {
-                    hit = first_line(hit);
-                }
                 if explain {
                     hit.why = Some(self.why(memory, ranked, matched.get(&ranked.id), now));
                 }
-                Some(hit)
+                Some((hit, outline.and_then(|_| store.shelf.place(ranked.id))))
             })
             .collect();
         if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
             // What has faded comes back by `restore`, not by being looked at.
-            let is_used =
-                |ranked: &&Ranked| ranked.factors.lexical >= STRONG_FROM && ranked.factors.status == Status::Active;
+            let is_used = |ranked: &&Ranked| {
+                ranked.factors.lexical >= STRONG_FROM
+                    && ranked.factors.status == Status::Active
+                    && store.state.get(ranked.id).is_some()
+            };
             let strong: Vec<MemoryId> = ranked.iter().filter(is_used).map(|ranked| ranked.id).collect();
             let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
             self.note_uses(&strong, &contexts, now);
@@ -390,6 +415,10 @@ impl Engine {
         let notes: Vec<NoteRef> = ranked.iter().filter_map(note_of).collect();
         // Nobody waits for the notes to be read.
         drop(store);
+        let mut hits = self.fill_in_parts(hits);
+        if is_line {
+            hits = hits.into_iter().map(first_line).collect();
+        }
         let notice = notice.or_else(|| self.changed_notes(&notes));
         Ok(RecallAnswer { found, hits, total, notice })
     }
@@ -457,13 +486,12 @@ impl Engine {
             if ranked.len() >= limit && ranked[limit - 1].factors.rank() >= Factors::best_rank(lexical) {
                 break;
             }
-            let Some(memory) = store.state.get(id) else { continue };
-            let Some(status) = filter.pass(memory, &self.config, now) else { continue };
-            let candidate = Ranked { id, factors: self.factors(memory, status, lexical, now) };
+            let Some((factors, dated)) = self.ranked(store, id, filter, lexical, now) else { continue };
+            let candidate = Ranked { id, factors };
             let place = ranked.partition_point(|better| {
                 let order = better.factors.rank().total_cmp(&candidate.factors.rank());
                 order
-                    .then(store.state.get(better.id).map(Memory::dated).cmp(&Some(memory.dated())))
+                    .then(store.state.get(better.id).map(Memory::dated).cmp(&dated))
                     .then(candidate.id.cmp(&better.id))
                     .is_ge()
             });
@@ -473,6 +501,24 @@ impl Engine {
             }
         }
         Ok((ranked, total))
+    }
+
+    /// What ranks a memory or a part of a note, and its date; `None` where it does not pass.
+    fn ranked(
+        &self,
+        store: &Store,
+        id: MemoryId,
+        filter: &Filter,
+        lexical: f64,
+        now: Timestamp,
+    ) -> Option<(Factors, Option<Timestamp>)> {
+        if let Some(memory) = store.state.get(id) {
+            let status = filter.pass(memory, &self.config, now)?;
+            return Some((self.factors(memory, status, lexical, now), Some(memory.dated())));
+        }
+        // What a person wrote does not ebb; of equal fits the memory comes first.
+        store.shelf.outline(id).filter(|outline| filter.passes_part(outline))?;
+        Some((Factors { lexical, score: 1.0, level: 1.0, status: Status::Active }, None))
     }
 
     fn factors(&self, memory: &Memory, status: Status, lexical: f64, now: Timestamp) -> Factors {

@@ -86,6 +86,7 @@ impl Engine {
         };
         self.seen().retain(|path| there.contains(path) || expected.contains(path));
         drop(self.keep_seen());
+        self.look_at_own_notes(now, &mut reconciled.problems)?;
         Ok(reconciled)
     }
 

@@ -480,6 +480,9 @@ fn stats_lines(text: &mut String, stats: &Stats) {
         line!(text, "kinds: {}", kinds.join(", "));
     }
     line!(text, "journal: {} lines, {} bytes", stats.journal_lines, stats.journal_bytes);
+    if stats.own_notes > 0 {
+        line!(text, "the person's own notes: {} are recalled too", stats.own_notes);
+    }
     for dead in &stats.dead_knowledge {
         line!(text, "promoted and unused for 30 days: {dead}");
     }

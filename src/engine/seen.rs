@@ -21,7 +21,7 @@ use crate::vault::Entry;
 const SETTLED_AFTER_MS: i64 = 2_000;
 
 /// A note as it was last read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SeenNote {
     size: u64,
     /// Absent where the next look must read it again.
@@ -39,6 +39,16 @@ impl SeenNote {
     pub(super) fn new(entry: &Entry, hash: String, id: Option<MemoryId>, now: Timestamp) -> Self {
         let is_settled = entry.modified_millis.saturating_add(SETTLED_AFTER_MS) <= now.millis();
         SeenNote { size: entry.size, modified_millis: is_settled.then_some(entry.modified_millis), hash, id }
+    }
+
+    /// A note that is read again whatever its size and time say.
+    pub(super) fn unsettled(hash: String, id: Option<MemoryId>) -> Self {
+        SeenNote { hash, id, ..SeenNote::default() }
+    }
+
+    /// Has it read again whatever its size and time say.
+    pub(super) fn distrust(&mut self) {
+        self.modified_millis = None;
     }
 
     /// Whether size and time say that it was not written since.
@@ -193,14 +203,15 @@ impl Engine {
     pub(super) fn distrust(&self, change: &VaultChange) {
         for (path, note) in &mut self.seen().notes {
             if change.is_everything || change.notes.contains(path) {
-                note.modified_millis = None;
+                note.distrust();
             }
         }
+        self.distrust_own_notes(change);
     }
 
     /// Notes that this process has written a note, so that its absence will be noticed.
     pub(super) fn saw_written(&self, path: &str, hash: &str, id: MemoryId) {
-        let note = SeenNote { size: 0, modified_millis: None, hash: hash.to_owned(), id: Some(id) };
+        let note = SeenNote::unsettled(hash.to_owned(), Some(id));
         self.seen().insert(path.to_owned(), note);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::own_notes::{OwnNote, Shelf};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
@@ -37,6 +38,8 @@ pub(super) struct Store {
     terms: Option<Terms>,
     /// Documents of the index that are of no use any more.
     strays: Vec<u64>,
+    /// Parts of the person's own notes, which have words here and no lines in the journal.
+    pub(super) shelf: Shelf,
     /// Memories by the hash of what makes two of them the same; filled at the first `remember`.
     same: Option<HashMap<u64, Vec<MemoryId>>>,
 }
@@ -44,10 +47,11 @@ pub(super) struct Store {
 impl Store {
     /// Makes the store of a state, with the words that the index has; the rest is analysed. Where the index cannot
     /// be read, everything is.
-    pub(super) fn new(state: State, index: Option<&Index>) -> (Store, Option<Error>) {
-        let mut store = Store { state, ..Store::default() };
-        let mut all: Vec<Place> =
-            store.state.memories().map(|memory| Place { id: memory.id, hash: analysis_hash(memory) }).collect();
+    pub(super) fn new(state: State, shelf: Shelf, index: Option<&Index>) -> (Store, Option<Error>) {
+        let mut store = Store { state, shelf, ..Store::default() };
+        let memories = store.state.memories().map(|memory| Place { id: memory.id, hash: analysis_hash(memory) });
+        let parts = store.shelf.parts().filter(|(id, _)| store.state.get(*id).is_none());
+        let mut all: Vec<Place> = memories.chain(parts.map(|(id, hash)| Place { id, hash })).collect();
         all.sort_unstable_by_key(|place| place.id);
         store.slots = all.iter().zip(0..).map(|(place, slot)| (place.id, slot)).collect();
         store.places = all;
@@ -79,7 +83,8 @@ impl Store {
         self.strays.clone_from(&joined.strays);
     }
 
-    /// Analyses what has neither a document nor a place in the tail.
+    /// Analyses what has neither a document nor a place in the tail. Notes of the person's own have to be read for it:
+    /// they are only marked.
     fn analyse_the_rest(&mut self) {
         let missing: Vec<(MemoryId, Slot)> = self
             .slots
@@ -92,6 +97,8 @@ impl Store {
                 let terms = document_terms(memory);
                 self.lengths.set(slot, terms.len() as u32);
                 self.tail.add(slot, &terms);
+            } else {
+                self.shelf.mark_unread(id);
             }
         }
     }
@@ -162,14 +169,44 @@ impl Store {
             return;
         }
         let terms = document_terms(memory);
-        if let Some(slot) = slot {
-            self.drop_slot(id, slot);
-        }
+        self.place(id, hash, &terms);
+    }
+
+    /// Gives what `id` names a place with these words, a new one.
+    fn place(&mut self, id: MemoryId, hash: u64, terms: &[String]) {
+        self.leave(id);
         let slot = self.places.len() as Slot;
         self.places.push(Place { id, hash });
         self.slots.insert(id, slot);
         self.lengths.set(slot, terms.len() as u32);
-        self.tail.add(slot, &terms);
+        self.tail.add(slot, terms);
+    }
+
+    /// Takes away the place of what `id` names.
+    fn leave(&mut self, id: MemoryId) {
+        if let Some(slot) = self.slots.get(&id).copied() {
+            self.drop_slot(id, slot);
+        }
+    }
+
+    /// Puts a note of the person's own in place of what was known of it, with the words of its parts.
+    pub(super) fn put_note(&mut self, path: &str, note: OwnNote, terms: &[Vec<String>]) {
+        self.drop_note(path);
+        for ((id, hash), terms) in note.parts(path).zip(terms) {
+            if self.state.get(id).is_none() {
+                self.place(id, hash, terms);
+            }
+        }
+        self.shelf.insert(path, note);
+    }
+
+    /// Takes a note of the person's own away.
+    pub(super) fn drop_note(&mut self, path: &str) {
+        for id in self.shelf.remove(path) {
+            if self.state.get(id).is_none() {
+                self.leave(id);
+            }
+        }
     }
 
     fn drop_slot(&mut self, id: MemoryId, slot: Slot) {
@@ -224,6 +261,7 @@ impl Store {
         }
         let mut best: Vec<(f32, MemoryId)> =
             shared.into_iter().map(|(slot, idf)| (idf, self.places[slot as usize].id)).collect();
+        best.retain(|(_, id)| self.state.get(*id).is_some());
         let better = |a: &(f32, MemoryId), b: &(f32, MemoryId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         if count < best.len() {
             best.select_nth_unstable_by(count, better);
@@ -297,7 +335,7 @@ impl Store {
         Ok(differing.into_iter().map(|slot| self.places[slot as usize].id).collect())
     }
 
-    /// The document of a memory as it is now.
+    /// The document of a memory as it is now; `None` for a part of a note.
     pub(super) fn document(&self, id: MemoryId) -> Option<Document> {
         let place = self.places[*self.slots.get(&id)? as usize];
         let memory = self.state.get(id)?;
@@ -326,7 +364,7 @@ pub(super) fn document_terms(memory: &Memory) -> Vec<String> {
 }
 
 /// Hash of all that [`document_terms`] depends on.
-fn analysis_hash(memory: &Memory) -> u64 {
+pub(super) fn analysis_hash(memory: &Memory) -> u64 {
     let mut hash = Fnv::new();
     hash.add(&memory.text);
     hash.add(memory.title.as_deref().unwrap_or(""));

@@ -10,6 +10,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::own_notes::PartDocuments;
 use super::{Engine, TidyAnswer};
 use crate::clock::{DAY_MS, HOUR_MS, Timestamp};
 use crate::error::{Error, Result};
@@ -498,7 +499,11 @@ impl Engine {
             None => Index::ensure(&self.cache(), words::ANALYZER_VERSION),
         };
         // The store is held for one document at a time: requests go on meanwhile.
-        let documents = missing.into_iter().filter_map(|id| self.store().document(id));
+        let mut notes = PartDocuments::of(self);
+        let documents = missing.into_iter().filter_map(|id| {
+            let own = self.store().document(id);
+            own.or_else(|| notes.document(id))
+        });
         // Where another process is at it, its commit will be seen like this one's.
         let folded = opened.and_then(|index| index.fold_in(documents, &gone).map(|folded| (index, folded)));
         let (mut index, folded) = match folded {

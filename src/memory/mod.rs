@@ -157,6 +157,33 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// A memory of which nothing is known yet.
+    pub fn new(id: MemoryId) -> Self {
+        Memory {
+            id,
+            text: String::new(),
+            title: None,
+            kind: Kind::default(),
+            level: Level::default(),
+            tags: Vec::new(),
+            entities: Vec::new(),
+            keywords: Vec::new(),
+            scope: None,
+            happened: None,
+            valid_until: None,
+            strength: None,
+            is_pinned: false,
+            trust: None,
+            created: Timestamp::default(),
+            sources: Vec::new(),
+            uses: Uses::default(),
+            note: None,
+            is_vanished: false,
+            trash: None,
+            superseded: None,
+        }
+    }
+
     /// Whether it has a note that is there.
     pub fn is_promoted(&self) -> bool {
         self.note.as_ref().is_some_and(NoteRef::is_there)

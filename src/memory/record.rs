@@ -4,7 +4,6 @@ use super::line::{Line, Op};
 use super::{GLOBAL_SCOPE, Memory, NoteRef, Uses};
 use crate::clock::Timestamp;
 use crate::id::MemoryId;
-use crate::kinds::{Kind, Level};
 
 /// When a line happened, for deciding between two: content before gap-filling content, then (order, replica, number).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -151,31 +150,8 @@ pub(super) struct Record {
 
 impl Record {
     pub(super) fn new(id: MemoryId) -> Self {
-        let memory = Memory {
-            id,
-            text: String::new(),
-            title: None,
-            kind: Kind::default(),
-            level: Level::default(),
-            tags: Vec::new(),
-            entities: Vec::new(),
-            keywords: Vec::new(),
-            scope: None,
-            happened: None,
-            valid_until: None,
-            strength: None,
-            is_pinned: false,
-            trust: None,
-            created: Timestamp::default(),
-            sources: Vec::new(),
-            uses: Uses::default(),
-            note: None,
-            is_vanished: false,
-            trash: None,
-            superseded: None,
-        };
         Record {
-            memory,
+            memory: Memory::new(id),
             clocks: FieldClocks::default(),
             alive: None,
             forgotten: None,
@@ -219,7 +195,7 @@ impl Record {
     pub(super) fn drop_content(&mut self) -> Vec<String> {
         let superseded = self.memory.superseded;
         let id = self.memory.id;
-        let old = std::mem::replace(&mut self.memory, Record::new(id).memory);
+        let old = std::mem::replace(&mut self.memory, Memory::new(id));
         self.memory.superseded = superseded;
         self.clocks = FieldClocks::default();
         self.created_clock = None;

@@ -3,6 +3,7 @@
 //!
 //! Paths are relative to the vault's root and written with `/`, also on Windows.
 
+mod own;
 mod template;
 
 use std::collections::BTreeSet;
@@ -234,7 +235,7 @@ impl Vault {
         let folder = self.contained(MEMORIES)?;
         let mut listing = Listing::default();
         match files::read_dir(&folder) {
-            Ok(entries) => list_into(entries, MEMORIES, &mut listing),
+            Ok(entries) => list_into(entries, MEMORIES, &|_| true, &mut listing),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("list", &folder)(error)),
         }
@@ -373,7 +374,7 @@ impl Vault {
     pub fn trashed(&self) -> Result<Vec<(MemoryId, String)>> {
         let mut listing = Listing::default();
         match files::read_dir(&self.root.join(TRASH)) {
-            Ok(entries) => list_into(entries, TRASH, &mut listing),
+            Ok(entries) => list_into(entries, TRASH, &|_| true, &mut listing),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io("list", &self.root.join(TRASH))(error)),
         }
@@ -459,11 +460,15 @@ fn refuse_hidden(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// Adds what a folder holds to the listing. Links are not followed, so the walk always ends.
-fn list_into(entries: fs::ReadDir, folder: &str, listing: &mut Listing) {
+/// Adds what a folder and those below it for which `is_wanted` hold to the listing. Links are not followed, so the
+/// walk always ends.
+fn list_into(entries: fs::ReadDir, folder: &str, is_wanted: &dyn Fn(&str) -> bool, listing: &mut Listing) {
     for entry in entries.flatten() {
         let file_name = entry.file_name();
-        let path = format!("{folder}/{}", file_name.to_string_lossy());
+        let mut path = file_name.to_string_lossy().into_owned();
+        if !folder.is_empty() {
+            path = format!("{folder}/{path}");
+        }
         let mut skip = |path: String, reason| listing.skipped.push(Skipped { path, reason });
         let Some(file_name) = file_name.to_str() else {
             skip(path, SkipReason::Name);
@@ -471,7 +476,8 @@ fn list_into(entries: fs::ReadDir, folder: &str, listing: &mut Listing) {
         };
         if let Some(hidden) = file_name.strip_prefix('.') {
             if let Some(note) = hidden.strip_suffix(".icloud").filter(|note| stem_of(note).is_some()) {
-                skip(format!("{folder}/{note}"), SkipReason::NotDownloaded);
+                let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+                skip(format!("{folder}{note}"), SkipReason::NotDownloaded);
             }
             continue;
         }
@@ -485,7 +491,8 @@ fn list_into(entries: fs::ReadDir, folder: &str, listing: &mut Listing) {
                 skip(path.clone(), SkipReason::NotAFile);
             }
             match files::read_dir(&entry.path()) {
-                Ok(inner) => list_into(inner, &path, listing),
+                _ if !is_wanted(&path) => {}
+                Ok(inner) => list_into(inner, &path, is_wanted, listing),
                 Err(_) => skip(path, SkipReason::Unreadable),
             }
         } else if facts.file_type().is_symlink() {

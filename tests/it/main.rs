@@ -43,6 +43,7 @@ mod mcp;
 mod messages;
 mod next_steps;
 mod older_journals;
+mod own_notes;
 mod power_cuts;
 mod purge;
 mod quality;

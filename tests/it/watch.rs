@@ -329,6 +329,27 @@ fn a_vault_made_later_is_watched_and_one_that_comes_back_too() {
 }
 
 #[test]
+fn own_notes_that_are_recalled_are_followed_too() {
+    let store = Store::new();
+    let folder = store.vault().join("Work/2026");
+    fs::create_dir_all(&folder).unwrap();
+    store.configure("[vault]\nindex = [\"Work/2026\"]\n");
+    store.ok(&["init"]);
+    let _watcher = Watcher::on(&store);
+    let engine = store.engine();
+    fs::write(folder.join("Plan.md"), "The harbour opens in May.\n").unwrap();
+    until("a new note is recalled", || engine.texts("harbour") == ["The harbour opens in May."]);
+    fs::write(folder.join("Plan.md"), "The harbour opens in June.\n").unwrap();
+    until("an edit is recalled", || engine.texts("harbour June") == ["The harbour opens in June."]);
+    let deeper = folder.join("Deeper");
+    fs::create_dir(&deeper).unwrap();
+    fs::write(deeper.join("New.md"), "The lighthouse is closed.\n").unwrap();
+    until("a new folder is watched", || engine.hits("lighthouse").len() == 1);
+    fs::rename(&deeper, store.vault().join("Elsewhere")).unwrap();
+    until("a folder that left is noticed", || engine.hits("lighthouse").is_empty());
+}
+
+#[test]
 fn the_next_process_watches_when_the_first_one_ends() {
     let store = Store::new();
     let mut page = Page::promoted(&store, "truncate");

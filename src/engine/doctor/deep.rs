@@ -4,6 +4,7 @@ use super::journal::{future_findings, gap_findings, jump_findings};
 use super::{Area, Finding, Repair, plural};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
+use crate::engine::own_notes::Shelf;
 use crate::engine::store::Store;
 use crate::error::Result;
 use crate::index::Index;
@@ -45,10 +46,10 @@ impl Engine {
             Err(error) => return Some(wrong(error.to_string())),
         };
         let state = self.store().state.clone();
-        let (joined, trouble) = Store::new(state.clone(), Some(&index));
+        let (joined, trouble) = Store::new(state.clone(), Shelf::default(), Some(&index));
         let differing = match trouble {
             Some(error) => Err(error),
-            None => joined.differing_from(&Store::new(state, None).0),
+            None => joined.differing_from(&Store::new(state, Shelf::default(), None).0),
         };
         match differing.as_deref() {
             Err(error) => Some(wrong(error.to_string())),
