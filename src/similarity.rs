@@ -34,42 +34,51 @@ pub fn normal_form(text: &str) -> String {
     form
 }
 
-/// Character bigrams of a folded text, blanks left out, compared by Dice's coefficient.
+/// Character bigrams of a folded text, blanks left out, with which other texts are compared by Dice's coefficient.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bigrams(Vec<u64>);
+pub struct Bigrams {
+    /// Each bigram with how often it occurs, ascending.
+    counts: Vec<(u64, u32)>,
+    total: usize,
+}
 
 impl Bigrams {
     /// The bigrams of `text`; a text of one character has one.
     pub fn of(text: &str) -> Self {
-        let folded = fold(text);
-        let mut bigrams = Vec::with_capacity(folded.len());
-        let mut characters = folded.chars().filter(|c| !c.is_whitespace());
-        let mut previous = characters.next();
-        while let Some(first) = previous {
-            previous = characters.next();
-            if let Some(second) = previous.or(bigrams.is_empty().then_some('\0')) {
-                bigrams.push(u64::from(first) << 32 | u64::from(second));
-            }
-        }
-        bigrams.sort_unstable();
-        Bigrams(bigrams)
+        let mut all = Vec::with_capacity(text.len());
+        each_bigram(text, |bigram| all.push(bigram));
+        all.sort_unstable();
+        let counts = all.chunk_by(|a, b| a == b).filter_map(|same| Some((*same.first()?, same.len() as u32)));
+        Bigrams { counts: counts.collect(), total: all.len() }
     }
 
     /// Twice the shared bigrams, repeats counted, over the bigrams of both: 0 to 1, and 0 for empty texts.
-    pub fn dice(&self, other: &Bigrams) -> f32 {
-        let (mut left, mut right) = (self.0.iter().peekable(), other.0.iter().peekable());
-        let mut shared = 0_usize;
-        while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
-            let order = a.cmp(b);
-            shared += usize::from(order.is_eq());
-            if order.is_le() {
-                left.next();
+    pub fn dice(&self, text: &str) -> f32 {
+        // One text is compared with many: the others need no order of their own.
+        let mut left = self.counts.clone();
+        let (mut shared, mut total) = (0_usize, self.total);
+        each_bigram(text, |bigram| {
+            total += 1;
+            let known = left.binary_search_by_key(&bigram, |(known, _)| *known).ok();
+            if let Some((_, count)) = known.and_then(|place| left.get_mut(place)).filter(|(_, count)| *count > 0) {
+                *count -= 1;
+                shared += 1;
             }
-            if order.is_ge() {
-                right.next();
-            }
+        });
+        2.0 * shared as f32 / total.max(1) as f32
+    }
+}
+
+fn each_bigram(text: &str, mut see: impl FnMut(u64)) {
+    let folded = fold(text);
+    let mut characters = folded.chars().filter(|c| !c.is_whitespace());
+    let (mut previous, mut is_first) = (characters.next(), true);
+    while let Some(first) = previous {
+        previous = characters.next();
+        if let Some(second) = previous.or(is_first.then_some('\0')) {
+            see(u64::from(first) << 32 | u64::from(second));
         }
-        2.0 * shared as f32 / (self.0.len() + other.0.len()).max(1) as f32
+        is_first = false;
     }
 }
 
@@ -81,7 +90,7 @@ mod tests {
     use super::*;
 
     fn dice(a: &str, b: &str) -> f32 {
-        Bigrams::of(a).dice(&Bigrams::of(b))
+        Bigrams::of(a).dice(b)
     }
 
     /// Values counted by hand; library functions that divide by bytes give 0.233 for the second pair.

@@ -356,7 +356,7 @@ impl Engine {
         let bigrams = Bigrams::of(prepared.text());
         let mut similar = Vec::new();
         for memory in candidates.into_iter().filter_map(|id| store.state.get(id)).filter(|memory| is_current(memory)) {
-            let likeness = bigrams.dice(&Bigrams::of(&memory.text));
+            let likeness = bigrams.dice(&memory.text);
             if could_be_same(memory, prepared) && is_same_fact(&memory.text, prepared.text()) {
                 return Ok(Known::Before(
                     memory.id,

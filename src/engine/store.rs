@@ -242,7 +242,8 @@ impl Store {
         }
         rarity.retain(|(holders, _)| *holders > 0);
         rarity.sort_unstable();
-        let mut shared: HashMap<Slot, f32> = HashMap::new();
+        // Sorted afterwards: cheaper than a map for so few.
+        let mut shared: Vec<(Slot, f32)> = Vec::new();
         let (mut walked, mut postings) = (0, Vec::new());
         for (holders, word) in rarity {
             if walked > 0 && walked + holders > MAX_CANDIDATE_POSTINGS {
@@ -255,13 +256,18 @@ impl Store {
             }
             self.tail.postings(word, &mut postings);
             let idf = self.lengths.idf(postings.len() as u32);
-            for Posting { slot, .. } in postings.iter().filter(|posting| self.lengths.get(posting.slot).is_some()) {
-                *shared.entry(*slot).or_default() += idf;
-            }
+            let current = postings.iter().filter(|posting| self.lengths.get(posting.slot).is_some());
+            shared.extend(current.map(|posting| (posting.slot, idf)));
         }
-        let mut best: Vec<(f32, MemoryId)> =
-            shared.into_iter().map(|(slot, idf)| (idf, self.places[slot as usize].id)).collect();
-        best.retain(|(_, id)| self.state.get(*id).is_some());
+        shared.sort_by_key(|(slot, _)| *slot);
+        let mut best: Vec<(f32, MemoryId)> = shared
+            .chunk_by(|a, b| a.0 == b.0)
+            .filter_map(|shares| {
+                let id = self.places[shares.first()?.0 as usize].id;
+                let is_memory = self.shelf.len() == 0 || self.state.get(id).is_some();
+                is_memory.then(|| (shares.iter().map(|(_, idf)| idf).sum(), id))
+            })
+            .collect();
         let better = |a: &(f32, MemoryId), b: &(f32, MemoryId)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         if count < best.len() {
             best.select_nth_unstable_by(count, better);

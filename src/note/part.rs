@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn long_sections_are_cut_between_paragraphs() {
-        let paragraph = "word ".repeat(150);
+        let paragraph = "word ".repeat(160);
         let text = format!("# H\n{}\n\n{}\n\n{}", paragraph.trim(), paragraph.trim(), paragraph.trim());
         let parts = Note::parse(&text).parts();
         assert_eq!(parts.len(), 3);
