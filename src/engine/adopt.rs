@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::commit::stem;
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
 use super::promote::number;
-use super::reconcile::{Reconciled, conflict_marker, odd_values};
+use super::reconcile::{Reconciled, conflict_marker, odd_keys};
 use super::remember::round;
 use super::store::{key_of, same_key};
 use super::upkeep::let_others_write;
@@ -182,8 +182,8 @@ impl Engine {
 
     /// The line that tells what a note says.
     fn line_of(&self, note: &Note, text: &str, stem: &str, report: &mut Report) -> Line {
-        let odd = odd_values(note);
-        let is_odd = |key: &str| odd.iter().any(|odd| odd.contains(&format!("`{key}`")));
+        let odd = odd_keys(note);
+        let is_odd = |key: &str| odd.contains(&key);
         let kind = note.kind().and_then(|kind| kind.parse::<Kind>().ok()).unwrap_or_else(|| kinds::guess(text).kind);
         let title = clean_title(note.title(stem), report).ok().flatten();
         let day = |day: Option<String>, part| time("created", day.as_deref(), part, &self.time_zone).ok().flatten();

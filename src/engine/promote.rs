@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::commit::{stem, subject};
 use super::open::PromotionState;
-use super::reconcile::{ReadBack, conflict_marker};
+use super::prepare::MAX_TEXT_BYTES;
+use super::reconcile::{ReadBack, conflict_marker, is_ours};
 use super::upkeep::{NOTES_A_TURN, let_others_write};
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
@@ -325,8 +326,10 @@ impl Engine {
         if let Some(kind) = line.kind {
             after.kind = kind;
             text = frontmatter::set(&text, "kind", &Value::from(kind.as_str()))?;
-            let half_life_days = self.config.kind_profile(kind).half_life_days;
-            text = frontmatter::set(&text, "half_life_days", &number(half_life_days))?;
+            if is_ours(&Note::parse(&text), "half_life_days") {
+                let half_life_days = self.config.kind_profile(kind).half_life_days;
+                text = frontmatter::set(&text, "half_life_days", &number(half_life_days))?;
+            }
         }
         if let Some(strength) = line.strength {
             after.strength = Some(strength);
@@ -354,6 +357,12 @@ impl Engine {
             text = frontmatter::set(&text, "entities", &Value::from(links))?;
         }
         if let Some(new) = &line.text {
+            // The memory never said what a longer text says: nobody who revises it knows of that.
+            let bytes = Note::parse(&text).text().len();
+            if bytes > MAX_TEXT_BYTES {
+                let why = format!("has {bytes} bytes of text, more than the {MAX_TEXT_BYTES} of a memory");
+                return refused(&why, "edit the note itself, or move most of it to one of its own".into());
+            }
             let linked = with_notes(&after.entities, &self.vault.names()?);
             text = Note::parse(&text).with_text(new, &linked)?;
         }

@@ -3,7 +3,7 @@
 //! Notes are followed by the `id` in their frontmatter. Only what differs from what was last seen is a change; a
 //! note that is missing is never a forget.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::Engine;
 use super::commit::{stem, subject};
@@ -16,8 +16,8 @@ use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
 use crate::kinds::Kind;
-use crate::memory::{By, Line, Memory, NoteRef, Op, State, Wrote};
-use crate::note::{Note, name};
+use crate::memory::{By, Line, Memory, NoteRef, Op, State, Status, Wrote};
+use crate::note::{Note, entity_as_written, frontmatter, name};
 use crate::redact::Report;
 use crate::vault::Entry;
 
@@ -29,6 +29,28 @@ pub(super) struct Found {
     pub(super) hash: String,
     pub(super) note: Note,
     pub(super) id: Option<MemoryId>,
+}
+
+/// The notes that are there.
+struct There {
+    paths: HashSet<String>,
+    /// The memory that each names, once notes were read.
+    ids: Option<HashMap<String, Option<MemoryId>>>,
+}
+
+impl There {
+    /// Whether the note at a path still is the one of a memory: another may have taken its name. One that cannot be
+    /// read is believed to be.
+    fn has(&self, path: &str, id: MemoryId) -> bool {
+        let named = self.ids.as_ref().and_then(|ids| ids.get(path));
+        self.paths.contains(path) && named.is_none_or(|named| *named == Some(id))
+    }
+
+    /// Whether any note names a memory.
+    fn is_anywhere(&self, id: MemoryId) -> bool {
+        let mut ids = self.ids.iter().flatten();
+        ids.any(|(path, named)| *named == Some(id) && self.paths.contains(path))
+    }
 }
 
 /// What reading the vault back brought.
@@ -62,9 +84,9 @@ impl Engine {
             return Ok(reconciled);
         }
         let listing = self.vault.list()?;
-        let there: HashSet<String> = listing.entries.iter().map(|entry| entry.path.clone()).collect();
-        let (mut found, are_all_read) = self.read_changed(&listing.entries, &there, now, &mut reconciled);
-        self.notice_problems(&found, &mut reconciled);
+        let mut there = There { paths: listing.entries.iter().map(|entry| entry.path.clone()).collect(), ids: None };
+        let (mut found, are_all_read) = self.read_changed(&listing.entries, &mut there, now, &mut reconciled);
+        self.notice_problems(&found, &there, &mut reconciled);
         if !found.is_empty() {
             self.take_over(&mut found, &there, now, &mut reconciled)?;
             self.finish_forgetting(&found, &mut reconciled);
@@ -82,9 +104,9 @@ impl Engine {
         let expected: HashSet<String> = {
             let store = self.store();
             let notes = store.state.memories().filter_map(|memory| memory.note.as_ref());
-            notes.filter(|note| !there.contains(&note.path)).map(|note| note.path.clone()).collect()
+            notes.filter(|note| !there.paths.contains(&note.path)).map(|note| note.path.clone()).collect()
         };
-        self.seen().retain(|path| there.contains(path) || expected.contains(path));
+        self.seen().retain(|path| there.paths.contains(path) || expected.contains(path));
         drop(self.keep_seen());
         self.look_at_own_notes(now, &mut reconciled.problems)?;
         Ok(reconciled)
@@ -94,7 +116,7 @@ impl Engine {
     fn take_over(
         &self,
         found: &mut Vec<Found>,
-        there: &HashSet<String>,
+        there: &There,
         now: Timestamp,
         reconciled: &mut Reconciled,
     ) -> Result<()> {
@@ -132,7 +154,7 @@ impl Engine {
                 }
                 // A note that was moved or renamed leaves its old place in git too.
                 let known = store.state.get(id).and_then(|memory| memory.note.as_ref());
-                if let Some(known) = known.filter(|known| known.path != found.path) {
+                if let Some(known) = known.filter(|known| !there.paths.contains(&known.path)) {
                     reconciled.changes.push(Change { path: known.path.clone(), kind: ChangeKind::Remove });
                 }
                 reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Write });
@@ -156,7 +178,7 @@ impl Engine {
     fn read_changed(
         &self,
         entries: &[Entry],
-        there: &HashSet<String>,
+        there: &mut There,
         now: Timestamp,
         reconciled: &mut Reconciled,
     ) -> (Vec<Found>, bool) {
@@ -166,7 +188,10 @@ impl Engine {
             changed.extend(entries.iter().filter(|entry| {
                 let known = seen.notes.get(&entry.path);
                 !known.is_some_and(|known| {
-                    known.is_unchanged(entry) && is_told(&store.state, &entry.path, known, there, now)
+                    let has = |path: &str, id| {
+                        there.paths.contains(path) && seen.notes.get(path).is_none_or(|note| note.id == Some(id))
+                    };
+                    known.is_unchanged(entry) && is_told(&store.state, &entry.path, known, has, now)
                 })
             }));
         }
@@ -197,9 +222,13 @@ impl Engine {
         let store = self.store();
         let mut seen = self.seen();
         let mut found = Vec::new();
+        if !read.is_empty() {
+            let seen = seen.notes.iter().map(|(path, note)| (path.clone(), note.id));
+            there.ids = Some(seen.chain(read.iter().map(|new| (new.path.clone(), new.id))).collect());
+        }
         for new in read {
             let is_same = seen.notes.get(&new.path).is_some_and(|known| known.hash == new.hash)
-                && is_told(&store.state, &new.path, &new.seen, there, now);
+                && is_told(&store.state, &new.path, &new.seen, |path, id| there.has(path, id), now);
             if is_same {
                 seen.insert(new.path, new.seen);
             } else {
@@ -210,11 +239,12 @@ impl Engine {
     }
 
     /// What a person should know of the notes that changed.
-    fn notice_problems(&self, found: &[Found], reconciled: &mut Reconciled) {
+    fn notice_problems(&self, found: &[Found], there: &There, reconciled: &mut Reconciled) {
         let store = self.store();
         for found in found {
             if found.id.is_none()
                 && let Some(memory) = store.state.memories().find(|memory| is_note_of(memory, &found.path))
+                && !there.is_anywhere(memory.id)
             {
                 reconciled.problems.push(format!(
                     "{}: its frontmatter has no `id` any more; it is not read as a memory until `id: {}` is back",
@@ -233,7 +263,7 @@ impl Engine {
         &self,
         state: &State,
         found: &Found,
-        there: &HashSet<String>,
+        there: &There,
         as_seen: &AsSeen,
         report: &mut Report,
     ) -> Vec<Line> {
@@ -253,7 +283,7 @@ impl Engine {
             return if is_edited { vec![promoted, edit] } else { vec![promoted] };
         };
         let is_moved = known.path != found.path;
-        if is_moved && there.contains(&known.path) {
+        if is_moved && there.has(&known.path, memory.id) {
             // Two notes with one id: the known one counts, see `vault_findings`.
             return Vec::new();
         }
@@ -288,7 +318,7 @@ impl Engine {
         let text = clean(&note.text(), report);
         let mut line = Line {
             // An empty note is one in the middle of a save; one that is too long would not fit the journal.
-            text: Some(if text.is_empty() || text.len() > MAX_TEXT_BYTES { memory.text.clone() } else { text }),
+            text: Some(if may_be_text(&text) { text } else { memory.text.clone() }),
             path: Some(found.path.clone()),
             hash: Some(found.hash.clone()),
             by: Some(By::Person),
@@ -317,7 +347,7 @@ impl Engine {
         }
         for (name, there, known, field) in [
             ("tags", note.tags(), &memory.tags, &mut line.tags),
-            ("entities", note.entities(), &memory.entities, &mut line.entities),
+            ("entities", as_remembered(note.entities(), memory), &memory.entities, &mut line.entities),
         ] {
             let Ok(there) = clean_list(name, &there, report) else { continue };
             let there = there.unwrap_or_default();
@@ -450,21 +480,26 @@ fn is_note_of(memory: &Memory, path: &str) -> bool {
 }
 
 /// Whether the journal knows a note as it was seen. Where it does not, the note is looked at again: it may have been
-/// moved, have come back, or its line may be lost.
-fn is_told(state: &State, path: &str, seen: &SeenNote, there: &HashSet<String>, now: Timestamp) -> bool {
+/// moved, have come back, or its line may be lost. `has` tells whether the note at a path names a memory.
+fn is_told(state: &State, path: &str, seen: &SeenNote, has: impl Fn(&str, MemoryId) -> bool, now: Timestamp) -> bool {
     let Some(id) = seen.id else { return true };
     // A crash may have come between a forget and the move of its note.
     if let Some((at, _)) = state.forgotten_since(id) {
         return !(0..=DAY_MS).contains(&(now.millis() - at.millis()));
     }
     state.get(id).is_none_or(|memory| {
-        let note = memory.note.as_ref().filter(|note| note.is_there() && there.contains(&note.path));
+        let note = memory.note.as_ref().filter(|note| note.is_there() && has(&note.path, id));
         note.is_some_and(|note| note.path != path || note.hash == seen.hash)
     })
 }
 
-/// Values of our keys that make no sense: they are not taken over, and the note is not refreshed.
-pub(super) fn odd_values(note: &Note) -> Vec<String> {
+/// Whether a memory can have this text: a note may say more than one can hold, or be empty in the middle of a save.
+pub(super) fn may_be_text(text: &str) -> bool {
+    !text.is_empty() && text.len() <= MAX_TEXT_BYTES
+}
+
+/// Keys of ours whose values make no sense: they are not taken over, and the note is not refreshed.
+pub(super) fn odd_keys(note: &Note) -> Vec<&'static str> {
     let checks = [
         ("kind", note.kind().is_some_and(|kind| kind.parse::<Kind>().is_ok())),
         ("strength", note.strength().is_some_and(|strength| (0.0..=2.0).contains(&strength))),
@@ -473,7 +508,34 @@ pub(super) fn odd_values(note: &Note) -> Vec<String> {
     ];
     let odd =
         checks.into_iter().filter(|(key, is_fine)| note.value(key).is_some_and(|value| !value.is_null()) && !is_fine);
-    odd.map(|(key, _)| format!("the value of `{key}` makes no sense here; it is not taken over")).collect()
+    odd.map(|(key, _)| key).collect()
+}
+
+/// What a person should know of what a note says and its memory cannot.
+pub(super) fn odd_values(note: &Note) -> Vec<String> {
+    let odd = odd_keys(note).into_iter();
+    let mut said: Vec<String> =
+        odd.map(|key| format!("the value of `{key}` makes no sense here; it is not taken over")).collect();
+    let bytes = note.text().len();
+    if bytes > MAX_TEXT_BYTES {
+        said.push(format!(
+            "has {bytes} bytes of text, more than the {MAX_TEXT_BYTES} of a memory: they are not taken over"
+        ));
+    }
+    said
+}
+
+/// Whether what stands under one of our keys is ours to bring up to date. Other people name keys so too: where one has
+/// a value that we would not write, it is theirs.
+pub(super) fn is_ours(note: &Note, key: &str) -> bool {
+    let Some(value) = note.value(key).filter(|value| !value.is_null()) else { return true };
+    match key {
+        "status" => serde_yaml::from_value::<Status>(value.clone()).is_ok(),
+        "last_used" => note.last_used().is_some_and(|day| frontmatter::is_day(&day)),
+        "uses" => note.uses().is_some(),
+        "half_life_days" => note.half_life_days().is_some(),
+        _ => true,
+    }
 }
 
 /// Line and byte where git wrote both sides of a conflict into the note.
@@ -491,8 +553,19 @@ pub(super) fn conflict_marker(text: &str) -> Option<(u64, u64)> {
     begin.filter(|_| is_parted && has_ended)
 }
 
+/// Entities of a note, spelled as its memory does where the note cannot: a link to `A|B` says `[[A-B|A B]]`.
+pub(super) fn as_remembered(there: Vec<String>, memory: &Memory) -> Vec<String> {
+    let written = |entity: &String| name::key(&entity_as_written(entity));
+    let spelled = |said: String| {
+        let key = name::key(&said);
+        let mut own = memory.entities.iter();
+        own.find(|entity| name::key(entity) != key && written(entity) == key).cloned().unwrap_or(said)
+    };
+    there.into_iter().map(spelled).collect()
+}
+
 /// The same names, whatever their order and case.
-fn same_names(a: &[String], b: &[String]) -> bool {
+pub(super) fn same_names(a: &[String], b: &[String]) -> bool {
     let keys = |names: &[String]| {
         let mut keys: Vec<String> = names.iter().map(|text| name::key(text)).collect();
         keys.sort_unstable();

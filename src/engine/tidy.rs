@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::commit::{stem, subject};
 use super::compact::CompactAnswer;
 use super::promote::{Candidate, PromoteRequest, Promoted};
+use super::reconcile::{is_ours, odd_keys};
 use super::upkeep::{NOTES_A_TURN, let_others_write};
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
@@ -202,8 +203,8 @@ impl Engine {
         let text = self.vault.read(&note.path).ok()?;
         // What a person changed meanwhile, or took the id from, is left alone.
         let parsed = Note::parse(&text);
-        let is_ours = content_hash(text.as_bytes()) == note.hash && parsed.id() == Some(memory.id);
-        if !is_ours || !super::reconcile::odd_values(&parsed).is_empty() {
+        let is_as_seen = content_hash(text.as_bytes()) == note.hash && parsed.id() == Some(memory.id);
+        if !is_as_seen || !odd_keys(&parsed).is_empty() {
             return None;
         }
         let half_life_days = super::promote::number(trace.half_life_days);
@@ -214,7 +215,8 @@ impl Engine {
             ("uses", Value::from(trace.uses())),
             ("strength", super::promote::number(super::remember::round(trace.strength))),
         ];
-        let new = keys.iter().try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value)).ok()?;
+        let mut own = keys.iter().filter(|(key, _)| is_ours(&parsed, key));
+        let new = own.try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value)).ok()?;
         let written = parsed.managed_block(RELATED).unwrap_or_default();
         let new = if written.iter().all(|line| is_of_related(line)) {
             Note::parse(&new).with_block(RELATED, related).ok()?

@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 
 use super::Engine;
+use super::prepare::clean;
+use super::reconcile::{as_remembered, may_be_text, odd_keys, same_names};
 use super::tidy::TidyAnswer;
 use super::upkeep::{NOTES_A_TURN, let_others_write};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::MemoryId;
+use crate::kinds::Kind;
 use crate::memory::{By, Line, Memory, Op, State};
 use crate::note::Note;
+use crate::redact::Report;
 
 /// What memories said when their notes were last seen.
 pub(super) type AsSeen = HashMap<MemoryId, Memory>;
@@ -36,9 +40,9 @@ impl Engine {
                     let Some(memory) = draft.store().state.get(*id).cloned() else { continue };
                     let Some(note) = memory.note.as_ref().filter(|note| note.is_behind) else { continue };
                     let Ok(there) = self.vault.read(&note.path) else { continue };
-                    let shown = shown(&memory, &Note::parse(&there), &note.path);
+                    let lacking = lacking(&memory, &Note::parse(&there), &note.path);
                     // A person who edits at this moment goes first; the next tidy follows.
-                    let Ok((said, change)) = self.revise_note(&memory, shown) else { continue };
+                    let Ok((said, change)) = self.revise_note(&memory, lacking) else { continue };
                     let is_written = change.is_some();
                     lines.push(Line {
                         hash: if is_written { said.hash } else { Some(note.hash.clone()) },
@@ -117,17 +121,25 @@ pub(super) fn still_waiting(memory: &Memory, then: &Memory, edit: &Line) -> Opti
     (!super::history::changed_fields(&line).is_empty()).then_some(line)
 }
 
-/// All that a note shows of its memory.
-fn shown(memory: &Memory, note: &Note, path: &str) -> Line {
+/// What of a memory its note does not show yet. What it says in other words, or a value that makes no sense there, is the
+/// person's, and so is a text that no memory can have.
+fn lacking(memory: &Memory, note: &Note, path: &str) -> Line {
+    let is_odd = odd_keys(note);
     let mut line = Line::about(Op::Revise, memory.id);
-    line.text = Some(memory.text.clone());
+    let text = clean(&note.text(), &mut Report::default());
+    line.text = (may_be_text(&text) && text != memory.text).then(|| memory.text.clone());
     line.title = memory.title.clone().filter(|title| title != note.title(super::commit::stem(path)));
-    line.kind = Some(memory.kind);
-    line.strength = memory.strength;
-    line.pinned = Some(memory.is_pinned);
-    for (name, words, field) in
-        [("tags", &memory.tags, &mut line.tags), ("entities", &memory.entities, &mut line.entities)]
-    {
+    let says_kind = note.kind().is_some_and(|kind| kind.parse::<Kind>().is_ok_and(|kind| kind == memory.kind));
+    line.kind = (!says_kind && !is_odd.contains(&"kind")).then_some(memory.kind);
+    line.strength = memory.strength.filter(|_| !is_odd.contains(&"strength"));
+    line.pinned = (!is_odd.contains(&"pinned")).then_some(memory.is_pinned);
+    for (name, there, words, field) in [
+        ("tags", note.tags(), &memory.tags, &mut line.tags),
+        ("entities", as_remembered(note.entities(), memory), &memory.entities, &mut line.entities),
+    ] {
+        if same_names(&there, words) || is_odd.contains(&name) {
+            continue;
+        }
         if words.is_empty() {
             line.clear.push(name.into());
         } else {

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 pub use serde_yaml::Value;
 
 use super::problem::Problem;
+pub(crate) use super::yaml::is_day;
 use super::yaml::{Written, entry, refused, same, scalar_text, written};
 use crate::error::Result;
 
@@ -214,6 +215,8 @@ pub fn set(text: &str, key: &str, value: &Value) -> Result<String> {
         places(inner, name).take(MAX_PLACES).filter_map(|place| place.replaced(inner, &new)).collect()
     } else {
         wanted.push((Value::from(key), value.clone()));
+        // What programs leave of a block that has lost its last key.
+        let inner = if inner.trim() == "{}" { "" } else { inner };
         vec![format!("{inner}{}", entry(key, value, line_end)?)]
     };
     let reads_as_wanted = |edited: &String| {
@@ -529,6 +532,8 @@ mod tests {
         for (before, after) in [
             ("---\na: 1\n---\nb", "---\na: 1\nk: x\n---\nb"),
             ("---\n---", "---\nk: x\n---"),
+            ("---\n{}\n---\nb", "---\nk: x\n---\nb"),
+            ("---\r\n{}  \r\n---\r\n", "---\r\nk: x\r\n---\r\n"),
             ("---\na: |+\n  t\n\n---\n", "---\na: |+\n  t\n\nk: x\n---\n"),
             ("---\r\na: 1\r\n---\r\n", "---\r\na: 1\r\nk: x\r\n---\r\n"),
             ("body", "---\nk: x\n---\nbody"),

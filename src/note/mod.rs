@@ -294,6 +294,13 @@ impl Note {
     }
 }
 
+/// The name by which a note's `entities` say an entity: some names no link can spell, as `A|B` or `[x]`.
+pub fn entity_as_written(entity: &str) -> String {
+    let mut names = Vec::new();
+    entity_names(&Value::from(Link::to(entity, None).to_string()), &mut names);
+    names.pop().unwrap_or_default()
+}
+
 fn entity_names(value: &Value, names: &mut Vec<String>) {
     match value {
         // `[[Ada, Countess]]` without quotes is a list in a list, split at the comma.

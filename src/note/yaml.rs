@@ -63,7 +63,8 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
-fn is_day(text: &str) -> bool {
+/// Whether a text is a calendar day, as `2026-11-29`.
+pub(crate) fn is_day(text: &str) -> bool {
     text.len() == 10
         && text
             .bytes()

@@ -44,6 +44,7 @@ mod messages;
 mod next_steps;
 mod older_journals;
 mod own_notes;
+mod persons_words;
 mod power_cuts;
 mod purge;
 mod quality;

@@ -1,0 +1,158 @@
+//! Histories in which a person's words in the vault could be lost, overwritten or no longer be followed.
+
+use std::fs;
+use std::time::{Duration, UNIX_EPOCH};
+
+use ebbmark::engine::{NewMemory, ReviseRequest};
+
+use crate::support::{Calls, Store};
+
+/// A store with notes of these titles and texts; the memories' ids.
+fn with_notes(notes: &[(&str, &str)]) -> (Store, Vec<String>) {
+    let store = Store::new();
+    let engine = store.engine();
+    let kept = notes.iter().map(|(title, text)| {
+        let memory = NewMemory { text: (*text).into(), title: Some((*title).into()), ..NewMemory::default() };
+        let id = engine.tell(memory).id.unwrap();
+        engine.keep(&id);
+        id
+    });
+    let ids = kept.collect();
+    (store, ids)
+}
+
+/// Gives a note a time at which it counts as written, and not as being written.
+fn settle(store: &Store, name: &str) {
+    let at = UNIX_EPOCH + Duration::from_millis(store.now.millis() as u64) - Duration::from_secs(60);
+    fs::File::options().append(true).open(store.note_path(name)).unwrap().set_modified(at).unwrap();
+}
+
+/// Says something of a memory while the vault is not there.
+fn tag_while_away(store: &Store, id: &str, tag: &str) {
+    let away = store.root().join("away");
+    fs::rename(store.vault(), &away).unwrap();
+    store.ok(&["revise", id, "--tag", tag]);
+    fs::rename(&away, store.vault()).unwrap();
+}
+
+
+#[test]
+fn notes_that_swap_their_names_are_both_followed() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich"), ("Grace", "Grace plays the cello")]);
+    fs::rename(store.note_path("Ada"), store.note_path("aside")).unwrap();
+    fs::rename(store.note_path("Grace"), store.note_path("Ada")).unwrap();
+    fs::rename(store.note_path("aside"), store.note_path("Grace")).unwrap();
+    store.engine().clean();
+    for (id, path) in ids.iter().zip(["Memories/Grace.md", "Memories/Ada.md"]) {
+        assert_eq!(store.engine().whole(id).memory.note.as_deref(), Some(path));
+    }
+    store.edit_note("Grace", "in Munich", "in Berlin");
+    store.engine().clean();
+    assert_eq!(store.engine().texts("where does Ada live")[0], "Ada lives in Berlin");
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
+    assert_eq!(store.git(&["ls-files", "Memories"]), "Memories/Ada.md\nMemories/Grace.md");
+}
+
+
+#[test]
+fn a_new_note_under_the_name_of_a_renamed_one_is_a_memory_of_its_own() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    fs::rename(store.note_path("Ada"), store.note_path("Ada of Munich")).unwrap();
+    store.write_note("Ada", "Ada is a language of the eighties\n");
+    settle(&store, "Ada");
+    let answer = store.engine().clean();
+    assert_eq!((answer.adopted, answer.problems), (vec!["Memories/Ada.md".to_owned()], vec![]));
+    assert_eq!(store.engine().whole(&ids[0]).memory.note.as_deref(), Some("Memories/Ada of Munich.md"));
+    store.edit_note("Ada of Munich", "in Munich", "in Berlin");
+    store.engine().clean();
+    let mut texts = store.engine().texts("Ada");
+    texts.sort();
+    assert_eq!(texts, ["Ada is a language of the eighties", "Ada lives in Berlin"]);
+    assert!(store.engine().health().ok);
+}
+
+
+#[test]
+fn a_note_longer_than_a_memory_is_never_shortened() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    let long = store.note("Ada") + &"More than one memory can say, and all of it the person's.\n".repeat(1_200);
+    store.write_note("Ada", &long);
+    let said = store.engine().clean().problems;
+    assert!(said.iter().any(|problem| problem.contains("Ada.md") && problem.contains("not taken over")), "{said:?}");
+    tag_while_away(&store, &ids[0], "home");
+    store.engine().clean();
+    let written = store.note("Ada");
+    assert_eq!(written, long.replace("tags: []", "tags:\n  - home"));
+    let request = ReviseRequest { id: ids[0].clone(), text: Some("Ada lives in Berlin".into()), ..Default::default() };
+    let refused = store.engine().revise(&request).unwrap_err().to_string();
+    assert!(refused.contains("Ada.md") && refused.contains("bytes of text"), "{refused}");
+    assert_eq!(store.note("Ada"), written);
+}
+
+
+#[test]
+fn what_waits_for_a_note_leaves_alone_what_the_person_wrote() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich with [[Grace]]")]);
+    let id = &ids[0];
+    store.engine().change(ReviseRequest { id: id.clone(), entities: Some(vec!["Grace".into()]), ..Default::default() });
+    store.edit_note("Ada", "kind: fact", "kind: rumour # heard of it");
+    store.edit_note("Ada", "  - \"[[Grace]]\"", "  - '[[Grace|Ms Hopper]]'");
+    store.edit_note("Ada", "\\[\\[Grace]]", "[[Grace]]");
+    store.engine().clean();
+    let before = store.note("Ada");
+    tag_while_away(&store, id, "home");
+    store.engine().clean();
+    assert_eq!(store.note("Ada"), before.replace("tags: []", "tags:\n  - home"));
+}
+
+
+#[test]
+fn values_under_our_keys_that_are_no_values_of_ours_stay_the_persons() {
+    let store = Store::new();
+    store.ok(&["init"]);
+    let by_hand = "---\nStatus: 'Watching'\nuses: cooking, baking\nlast_used: at Grandma's\nhalf_life_days: many\n---\n\
+                   The Wire is a series about Baltimore.\n";
+    store.write_note("The Wire", by_hand);
+    settle(&store, "The Wire");
+    for _ in 0..2 {
+        let engine = store.engine();
+        engine.clean();
+        let id = engine.hits("series about Baltimore")[0].id.clone();
+        store.ok(&["reinforce", &id]);
+    }
+    store.engine().clean();
+    let note = store.note("The Wire");
+    for line in by_hand.lines() {
+        assert!(note.contains(line), "`{line}` is gone:\n{note}");
+    }
+    assert!(!note.contains("active"), "{note}");
+}
+
+
+#[test]
+fn an_entity_that_no_link_can_spell_is_not_renamed_by_an_edit_of_the_text() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    let entities = vec!["A|B".to_owned(), "C#".into(), "a [[b]] c".into(), "[x]".into(), "Ada".into()];
+    store.engine().change(ReviseRequest { id: ids[0].clone(), entities: Some(entities.clone()), ..Default::default() });
+    store.edit_note("Ada", "in Munich", "in Berlin");
+    store.engine().clean();
+    let memory = store.engine().whole(&ids[0]).memory;
+    assert_eq!((memory.text.as_str(), &memory.entities), ("Ada lives in Berlin", &entities));
+    store.edit_note("Ada", "  - \"[[Ada]]\"", "  - \"[[Grace]]\"");
+    store.engine().clean();
+    assert_eq!(store.engine().whole(&ids[0]).memory.entities, ["A|B", "C#", "a [[b]] c", "[x]", "Grace"]);
+}
+
+
+#[test]
+fn a_note_that_names_another_memory_now_is_reported() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    store.edit_note("Ada", &format!("id: {}", ids[0]), "id: 7k2m9x4qwc3r");
+    settle(&store, "Ada");
+    store.engine().clean();
+    let said = store.run(&["doctor", "--deep"]).stdout;
+    assert!(said.contains("now has the id of 7k2m9x4qwc3r"), "{said}");
+    let before = store.note("Ada");
+    store.engine().drop_memory(&ids[0]);
+    assert_eq!(store.note("Ada"), before, "the note is the other memory's");
+}
