@@ -421,8 +421,8 @@ impl Engine {
     /// [`Error::Io`](crate::error::Error::Io), [`Error::Busy`](crate::error::Error::Busy): nothing was read back then.
     pub fn read_back(&self) -> Result<Vec<String>> {
         let now = self.clock.now();
-        let problems = self.read_back_at(now, false)?.problems;
-        self.review(false, now)?;
+        let mut problems = self.read_back_at(now, false)?.problems;
+        self.review(false, now, &mut problems);
         Ok(problems)
     }
 

@@ -15,6 +15,7 @@ use crate::config::PromotionMode;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::memory::{Memory, Status};
+use crate::note::frontmatter::is_day;
 use crate::vault::REVIEW;
 
 /// Marks where our list begins and ends.
@@ -84,11 +85,16 @@ const HEADINGS: [&str; 3] = ["## Worth keeping", "## Fading", "## Deleted notes"
 
 impl Engine {
     /// Does what is checked in `Review.md`, and then, or with `renew` in any case, brings its list up to date. Returns
-    /// what was done.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where the note is there and cannot be read. What could not be done is written into the list.
-    pub(super) fn review(&self, renew: bool, now: Timestamp) -> Result<Vec<String>> {
+    /// what was done. What could not be done is written into the list; a note that cannot be read or written is told
+    /// in `problems` and stands in the way of nothing else.
+    pub(super) fn review(&self, renew: bool, now: Timestamp, problems: &mut Vec<String>) -> Vec<String> {
+        self.try_review(renew, now).unwrap_or_else(|error| {
+            problems.push(format!("{REVIEW}: {error}; {}", error.hint()));
+            Vec::new()
+        })
+    }
+
+    fn try_review(&self, renew: bool, now: Timestamp) -> Result<Vec<String>> {
         // In a person's own vault only the folder of memories is ours.
         if self.vault.vault_id()?.is_none() {
             return Ok(Vec::new());
@@ -128,7 +134,7 @@ impl Engine {
     /// Does one thing, and says so in the words of the list.
     fn do_checked(&self, verb: Verb, id: MemoryId) -> String {
         let ids = vec![id.to_string()];
-        let said = self.store().state.get(id).map(|memory| super::say::short(&memory.text)).unwrap_or_default();
+        let said = self.store().state.get(id).map(|memory| plain(&memory.text)).unwrap_or_default();
         let failed = |error: &Error| format!("not done: {} `{id}`: {error}", verb.as_str());
         match verb {
             Verb::Keep => {
@@ -235,7 +241,7 @@ fn read(line: &str, in_done: bool) -> ReviewLine<'_> {
         return ReviewLine::Heading;
     }
     match text.strip_prefix("- ") {
-        Some(done) if in_done => ReviewLine::Done(done),
+        Some(done) if in_done && done.get(..10).is_some_and(is_day) => ReviewLine::Done(done),
         _ => ReviewLine::Own,
     }
 }
@@ -253,13 +259,20 @@ fn checked(text: &str) -> Vec<(Verb, MemoryId)> {
     checked
 }
 
-/// The note with a fresh list in the place of the old one, or at its end.
+/// The note with a fresh list in the place of the old one, or at its end. A person's lines keep their bytes.
 fn rewritten(old: &str, sections: &[Section], done: &[String]) -> String {
     let line_end = if old.contains("\r\n") { "\r\n" } else { "\n" };
+    let place = |marker: &str| old.lines().position(|line| line.trim() == marker);
+    let is_whole = place(BEGIN).is_some_and(|begin| place(END).is_some_and(|end| begin < end));
     let (mut before, mut after, mut earlier): (Vec<&str>, Vec<&str>, Vec<String>) = (vec![], vec![], vec![]);
     let (mut has_list, mut is_inside, mut in_done) = (false, false, false);
-    for line in old.lines() {
-        match read(line, in_done) {
+    for line in old.split_inclusive('\n') {
+        let read = match read(line, in_done) {
+            // Outside of a list with both its markers, headings like ours are the person's.
+            ReviewLine::Heading if is_whole && !is_inside => ReviewLine::Own,
+            read => read,
+        };
+        match read {
             ReviewLine::Marker => {
                 has_list = true;
                 is_inside = line.trim() == BEGIN;
@@ -280,14 +293,15 @@ fn rewritten(old: &str, sections: &[Section], done: &[String]) -> String {
     while before.last().is_some_and(|line| line.trim().is_empty()) {
         before.pop();
     }
-    while after.first().is_some_and(|line| line.trim().is_empty()) {
-        after.remove(0);
-    }
-    let mut lines: Vec<String> = before.into_iter().map(str::to_owned).collect();
-    if !lines.is_empty() {
-        lines.push(String::new());
-    }
-    lines.push(BEGIN.to_owned());
+    let blank = after.iter().take_while(|line| line.trim().is_empty()).count();
+    let own = |lines: &[&str]| {
+        let mut text = lines.concat();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push_str(line_end);
+        }
+        text
+    };
+    let mut lines: Vec<String> = vec![BEGIN.to_owned()];
     if sections.iter().all(|section| section.entries.is_empty()) {
         lines.push("Nothing to decide.".to_owned());
     }
@@ -310,13 +324,9 @@ fn rewritten(old: &str, sections: &[Section], done: &[String]) -> String {
         lines.pop();
     }
     lines.push(END.to_owned());
-    if !after.is_empty() {
-        lines.push(String::new());
-        lines.extend(after.into_iter().map(str::to_owned));
-    }
-    let mut text = lines.join(line_end);
-    text.push_str(line_end);
-    text
+    let (before, after) = (own(&before), own(after.get(blank..).unwrap_or_default()));
+    let between = |text: &str| if text.is_empty() { "" } else { line_end };
+    format!("{before}{}{}{line_end}{}{after}", between(&before), lines.join(line_end), between(&after))
 }
 
 #[cfg(test)]
@@ -349,6 +359,16 @@ mod tests {
             assert_eq!(twice.matches(own).count(), 1, "{own:?} in {twice}");
         }
         assert!(!twice.contains(ID) && twice.contains("- 2026-11-29 touched\n"), "{twice}");
+    }
+
+    #[test]
+    fn what_a_person_wrote_around_the_list_keeps_its_bytes() {
+        let sections = list(&[(Verb::Touch, ID, "Owns a bicycle")]);
+        let mine = "\n## Done\r\n\n- my own task\n- 2026-11-28 another\n## Fading\nNothing to decide. Or is there?";
+        let once = rewritten("above\r\nis mixed\n", &sections, &["2026-11-29 touched".into()]);
+        let twice = rewritten(&format!("{once}{mine}"), &list(&[]), &["2026-11-30 forgotten".into()]);
+        assert!(twice.starts_with("above\r\nis mixed\n") && twice.contains(mine), "{twice:?}");
+        assert_eq!(rewritten(&twice, &list(&[]), &[]), twice);
     }
 
     #[test]

@@ -391,7 +391,7 @@ impl Engine {
                 if let Some(change) = &change {
                     self.distrust(change);
                 }
-                let read = self.read_back_at(now, false).inspect_err(|_| {
+                let mut read = self.read_back_at(now, false).inspect_err(|_| {
                     if let Some(change) = change {
                         self.vault_changed(change);
                     }
@@ -402,7 +402,7 @@ impl Engine {
                     .filter(|(_, notes)| !notes.is_empty())
                     .map(|(what, notes)| format!("notes {what}: {}", notes.len()))
                     .collect();
-                let reviewed = self.review(false, now)?;
+                let reviewed = self.review(false, now, &mut read.problems);
                 if !reviewed.is_empty() {
                     done.push(format!("boxes checked: {}", reviewed.len()));
                 }
@@ -417,7 +417,7 @@ impl Engine {
                 self.finish_purges(now, &mut answer)?;
                 self.forget_vanished(now)?;
                 self.tidy_vault(&mut answer, false, now)?;
-                self.review(true, now)?;
+                self.review(true, now, &mut answer.problems);
                 let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
                 let has_changed =
                     !answer.promoted.is_empty() || !answer.refreshed.is_empty() || answer.commit.is_some();

@@ -156,3 +156,21 @@ fn a_note_that_names_another_memory_now_is_reported() {
     store.engine().drop_memory(&ids[0]);
     assert_eq!(store.note("Ada"), before, "the note is the other memory's");
 }
+
+
+/// It is a note like others: saved in another encoding, or replaced by something else, it costs only the list.
+#[test]
+fn a_review_note_that_cannot_be_read_stands_in_the_way_of_nothing() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    let review = store.vault().join("Review.md");
+    fs::write(&review, b"caf\xe9\n").unwrap();
+    store.edit_note("Ada", "in Munich", "in Berlin");
+    let answer = store.engine().clean();
+    assert_eq!(answer.edited, ["Memories/Ada.md"]);
+    assert!(answer.problems.iter().any(|problem| problem.contains("Review.md")), "{answer:?}");
+    assert_eq!(store.engine().whole(&ids[0]).memory.text, "Ada lives in Berlin");
+    assert_eq!(fs::read(&review).unwrap(), b"caf\xe9\n");
+    fs::remove_file(&review).unwrap();
+    fs::create_dir(&review).unwrap();
+    store.ok(&["tidy"]);
+}
