@@ -79,6 +79,9 @@ impl Engine {
 
     /// Notes that were read and name no memory that any journal knows.
     fn strangers(&self, entries: &[Entry], now: Timestamp) -> Vec<Stranger> {
+        if self.foreign_notes() > 0 {
+            return Vec::new();
+        }
         let mut strangers: Vec<Stranger> = {
             let seen = self.seen();
             let is_written = |entry: &&Entry| entry.modified_millis.saturating_add(WRITTEN_AFTER_MS) <= now.millis();

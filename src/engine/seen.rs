@@ -72,6 +72,9 @@ pub(super) struct Seen {
     /// Entities that got a hub once, by [`name::key`](crate::note::name::key).
     #[serde(default)]
     pub(super) hubs: BTreeSet<String>,
+    /// Whether the folder of memories in a person's own vault was made for us, or a person gave it to us.
+    #[serde(default)]
+    is_taken: bool,
     /// Notes that are no memories, with the hash at which that was found.
     #[serde(skip)]
     refused: BTreeMap<String, String>,
@@ -179,6 +182,31 @@ impl Engine {
         files::write_atomic(&self.seen_path(&seen.vault), &text)?;
         seen.is_changed = false;
         Ok(())
+    }
+
+    /// Notes in a folder of memories that a person made for other things, and gave to nobody: in a vault of their own,
+    /// and none of them names a memory.
+    pub(super) fn foreign_notes(&self) -> usize {
+        let is_theirs = self.vault.has_memories() && self.vault.vault_id().is_ok_and(|id| id.is_none());
+        if !is_theirs {
+            return 0;
+        }
+        let seen = self.seen();
+        let is_ours = seen.is_taken || seen.notes.values().any(|note| note.id.is_some());
+        if is_ours { 0 } else { seen.notes.len() }
+    }
+
+    /// Notes that the folder of memories in a person's own vault is for us.
+    ///
+    /// # Errors
+    /// As [`Engine::keep_seen`].
+    pub(super) fn take_memories(&self) -> Result<()> {
+        {
+            let mut seen = self.seen();
+            seen.is_changed |= !seen.is_taken;
+            seen.is_taken = true;
+        }
+        self.keep_seen()
     }
 
     /// Removes what was seen of vaults other than this one.

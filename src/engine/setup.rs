@@ -68,7 +68,11 @@ impl Engine {
         let now = self.clock.now();
         let written = {
             let _guard = self.journal.lock()?;
-            self.make_vault(now)?
+            let written = self.make_vault(now)?;
+            if self.vault.vault_id()?.is_none() {
+                self.take_memories()?;
+            }
+            written
         };
         let changes: Vec<Change> =
             written.iter().map(|path| Change { path: path.clone(), kind: ChangeKind::Write }).collect();
@@ -149,6 +153,7 @@ impl Engine {
     pub(super) fn ensure_vault(&self, now: Timestamp) -> Result<Vec<Change>> {
         let written = if self.vault.vault_id()?.is_none() {
             self.refuse_second_vault()?;
+            self.refuse_foreign_notes()?;
             self.make_vault(now)?
         } else {
             self.ensure_repository()?;
@@ -169,6 +174,18 @@ impl Engine {
         }
     }
 
+    /// A person's folder may happen to have the name of ours: its notes are not ours to write.
+    pub(super) fn refuse_foreign_notes(&self) -> Result<()> {
+        match self.foreign_notes() {
+            0 => Ok(()),
+            count => Err(Error::invalid(
+                format!("folder {}", self.vault.root().join(crate::vault::MEMORIES).display()),
+                format!("holds {count} notes that no memory is behind, and was not made by Ebbmark"),
+                "give that folder another name or use another vault; `ebbmark init` makes memories of them",
+            )),
+        }
+    }
+
     /// How many memories have notes in a vault that is not there.
     pub(super) fn absent_notes(&self) -> usize {
         if self.vault.has_memories() {
@@ -185,7 +202,10 @@ impl Engine {
     /// is missing.
     pub(super) fn make_vault(&self, now: Timestamp) -> Result<Vec<String>> {
         if self.vault.is_a_persons()? {
-            self.vault.create_memories()?;
+            if !self.vault.has_memories() {
+                self.vault.create_memories()?;
+                self.take_memories()?;
+            }
             return Ok(Vec::new());
         }
         let vault_id = match self.vault.vault_id()? {

@@ -128,7 +128,7 @@ impl Engine {
     /// Promotes what has proved itself, refreshes the numbers in notes, and commits what was left.
     pub(super) fn tidy_vault(&self, answer: &mut TidyAnswer, is_dry: bool, now: Timestamp) -> Result<()> {
         let mut is_automatic = !is_dry && self.config.promotion == PromotionMode::Auto;
-        if let Err(error) = self.refuse_second_vault() {
+        if let Err(error) = self.refuse_second_vault().and_then(|()| self.refuse_foreign_notes()) {
             is_automatic = false;
             answer.problems.push(error.to_string());
         }
@@ -269,7 +269,7 @@ impl Engine {
         now: Timestamp,
         answer: &mut TidyAnswer,
     ) -> Result<()> {
-        if self.vault.exists() {
+        if self.vault.exists() && self.foreign_notes() == 0 {
             self.ensure_vault(now)?;
         }
         let Some(git) = self.git() else { return Ok(()) };

@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
-use ebbmark::engine::{NewMemory, ReviseRequest};
+use ebbmark::engine::{NewMemory, PromoteRequest, ReviseRequest};
 
-use crate::support::{Calls, Store};
+use crate::support::{Calls, Store, files_below};
 
 /// A store with notes of these titles and texts; the memories' ids.
 fn with_notes(notes: &[(&str, &str)]) -> (Store, Vec<String>) {
@@ -173,4 +173,45 @@ fn a_review_note_that_cannot_be_read_stands_in_the_way_of_nothing() {
     fs::remove_file(&review).unwrap();
     fs::create_dir(&review).unwrap();
     store.ok(&["tidy"]);
+}
+
+
+/// A person's own vault may have a folder with the name of ours.
+#[test]
+fn notes_in_a_persons_own_memories_folder_are_left_alone_until_they_give_it() {
+    let store = Store::new();
+    fs::create_dir_all(store.vault().join("Diary")).unwrap();
+    fs::write(store.vault().join("Diary/today.md"), "Went to the sea\n").unwrap();
+    for day in 1..=3 {
+        let name = format!("day {day}");
+        store.write_note(&name, &format!("Day {day} at the sea\n"));
+        settle(&store, &name);
+    }
+    let before = files_below(&store.vault());
+    let id = store.engine().save("Owns a red bicycle");
+    store.engine().hits("sea");
+    let answer = store.engine().clean();
+    assert!(answer.adopted.is_empty() && answer.problems.iter().any(|said| said.contains("3 notes")), "{answer:?}");
+    let request = PromoteRequest { ids: vec![id.clone()], ..Default::default() };
+    let refused = store.engine().promote(&request).unwrap_err().to_string();
+    assert!(refused.contains("3 notes that no memory is behind"), "{refused}");
+    assert!(files_below(&store.vault()) == before);
+    // Given, it is ours.
+    store.ok(&["init"]);
+    assert_eq!(store.engine().clean().adopted.len(), 3);
+    store.engine().keep(&id);
+    assert_eq!(store.notes(), ["Owns a red bicycle", "day 1", "day 2", "day 3"]);
+    assert_eq!(fs::read(store.vault().join("Diary/today.md")).unwrap(), b"Went to the sea\n");
+}
+
+
+#[test]
+fn a_note_in_a_folder_made_for_us_in_a_persons_own_vault_is_adopted() {
+    let store = Store::new();
+    fs::create_dir_all(store.vault()).unwrap();
+    fs::write(store.vault().join("mine.md"), "Went to the sea\n").unwrap();
+    store.ok(&["init"]);
+    store.write_note("Tea", "The user prefers green tea.\n");
+    settle(&store, "Tea");
+    assert_eq!(store.engine().clean().adopted, ["Memories/Tea.md"]);
 }
