@@ -4,7 +4,7 @@ use super::Engine;
 use crate::clock::Timestamp;
 use crate::config::GitMode;
 use crate::error::Result;
-use crate::git::{Change, Git, Left, Message, Outcome};
+use crate::git::{Change, Git, Left, Message, NoGit, Outcome};
 
 /// Trailer that names the memories of a commit.
 pub(super) const TRAILER: &str = "Ebbmark-Memory";
@@ -28,6 +28,8 @@ impl Engine {
         }
         let git = match Git::open(self.vault.root()) {
             Ok(git) => git,
+            // A person whose own vault has none wants none; `doctor` says so.
+            Err(NoGit::Absent) if self.vault.vault_id()?.is_none() => return Ok((None, None)),
             Err(no_git) => return Ok((None, Some(format!("not committed: {no_git}; {}", no_git.hint())))),
         };
         let trailers = ids.iter().map(|id| (TRAILER.to_owned(), id.clone())).collect();

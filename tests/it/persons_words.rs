@@ -35,7 +35,6 @@ fn tag_while_away(store: &Store, id: &str, tag: &str) {
     fs::rename(&away, store.vault()).unwrap();
 }
 
-
 #[test]
 fn notes_that_swap_their_names_are_both_followed() {
     let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich"), ("Grace", "Grace plays the cello")]);
@@ -52,7 +51,6 @@ fn notes_that_swap_their_names_are_both_followed() {
     assert_eq!(store.git(&["status", "--porcelain"]), "");
     assert_eq!(store.git(&["ls-files", "Memories"]), "Memories/Ada.md\nMemories/Grace.md");
 }
-
 
 #[test]
 fn a_new_note_under_the_name_of_a_renamed_one_is_a_memory_of_its_own() {
@@ -71,7 +69,6 @@ fn a_new_note_under_the_name_of_a_renamed_one_is_a_memory_of_its_own() {
     assert!(store.engine().health().ok);
 }
 
-
 #[test]
 fn a_note_longer_than_a_memory_is_never_shortened() {
     let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
@@ -89,7 +86,6 @@ fn a_note_longer_than_a_memory_is_never_shortened() {
     assert_eq!(store.note("Ada"), written);
 }
 
-
 #[test]
 fn what_waits_for_a_note_leaves_alone_what_the_person_wrote() {
     let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich with [[Grace]]")]);
@@ -104,7 +100,6 @@ fn what_waits_for_a_note_leaves_alone_what_the_person_wrote() {
     store.engine().clean();
     assert_eq!(store.note("Ada"), before.replace("tags: []", "tags:\n  - home"));
 }
-
 
 #[test]
 fn values_under_our_keys_that_are_no_values_of_ours_stay_the_persons() {
@@ -128,7 +123,6 @@ fn values_under_our_keys_that_are_no_values_of_ours_stay_the_persons() {
     assert!(!note.contains("active"), "{note}");
 }
 
-
 #[test]
 fn an_entity_that_no_link_can_spell_is_not_renamed_by_an_edit_of_the_text() {
     let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
@@ -143,7 +137,6 @@ fn an_entity_that_no_link_can_spell_is_not_renamed_by_an_edit_of_the_text() {
     assert_eq!(store.engine().whole(&ids[0]).memory.entities, ["A|B", "C#", "a [[b]] c", "[x]", "Grace"]);
 }
 
-
 #[test]
 fn a_note_that_names_another_memory_now_is_reported() {
     let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
@@ -157,6 +150,15 @@ fn a_note_that_names_another_memory_now_is_reported() {
     assert_eq!(store.note("Ada"), before, "the note is the other memory's");
 }
 
+#[test]
+fn a_note_whose_frontmatter_lost_all_its_keys_becomes_a_memory() {
+    let store = Store::new();
+    store.ok(&["init"]);
+    store.write_note("Tea", "---\n{}\n---\nThe user prefers green tea.\n");
+    settle(&store, "Tea");
+    assert_eq!(store.engine().clean().adopted, ["Memories/Tea.md"]);
+    assert!(store.note("Tea").starts_with("---\nid: "), "{}", store.note("Tea"));
+}
 
 /// It is a note like others: saved in another encoding, or replaced by something else, it costs only the list.
 #[test]
@@ -174,7 +176,6 @@ fn a_review_note_that_cannot_be_read_stands_in_the_way_of_nothing() {
     fs::create_dir(&review).unwrap();
     store.ok(&["tidy"]);
 }
-
 
 /// A person's own vault may have a folder with the name of ours.
 #[test]
@@ -203,7 +204,6 @@ fn notes_in_a_persons_own_memories_folder_are_left_alone_until_they_give_it() {
     assert_eq!(store.notes(), ["Owns a red bicycle", "day 1", "day 2", "day 3"]);
     assert_eq!(fs::read(store.vault().join("Diary/today.md")).unwrap(), b"Went to the sea\n");
 }
-
 
 #[test]
 fn a_note_in_a_folder_made_for_us_in_a_persons_own_vault_is_adopted() {
