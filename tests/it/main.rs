@@ -25,6 +25,7 @@ mod bug_cases;
 mod bug_clocks;
 mod bug_disk;
 mod bug_index;
+mod bug_notes;
 mod cli;
 mod cli_answers;
 mod concurrency;

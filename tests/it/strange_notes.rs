@@ -42,6 +42,7 @@ fn problems(store: &Store) -> Vec<String> {
     store.engine().clean().problems
 }
 
+/// B22: invalid frontmatter stays as it is.
 #[test]
 fn a_note_with_broken_frontmatter_is_read_by_its_body_not_touched_and_reported() {
     let mut silent = Vec::new();
@@ -111,6 +112,7 @@ fn values_that_make_no_sense_change_nothing_and_are_reported() {
     assert!(silent.is_empty(), "nothing was said about {silent:?}");
 }
 
+/// B24: bad files among the notes.
 #[test]
 fn strange_files_among_the_notes_cost_themselves_only() {
     let (store, _) = with_notes(&["Owns a red bicycle", "Prefers tea over coffee"]);
@@ -227,6 +229,7 @@ fn a_copy_of_a_note_is_no_second_memory_and_is_reported() {
     assert!(silent.is_empty(), "nothing was said about {silent:?}");
 }
 
+/// B28: what editors write beside a note.
 #[test]
 fn temporary_files_of_editors_are_no_notes() {
     let (store, _) = with_notes(&["Owns a red bicycle"]);
@@ -261,6 +264,7 @@ fn memories_with_one_title_have_a_note_each() {
     }
 }
 
+/// B21 and B27: titles that are YAML, paths, device names, or too long.
 #[test]
 fn every_title_gives_a_legal_name_and_comes_back_as_it_was() {
     let long = "letters ".repeat(38);
@@ -414,6 +418,7 @@ fn every_text_survives_the_way_into_a_note_and_back() {
     }
 }
 
+/// B26: links in the vault.
 #[test]
 fn links_that_lead_out_of_the_vault_are_not_followed() {
     let (store, ids) = with_notes(&["Owns a red bicycle"]);
@@ -452,6 +457,7 @@ fn a_memories_folder_that_is_a_link_out_is_refused() {
     assert!(store.engine().whole(&id).memory.note.is_none());
 }
 
+/// B25: a path told by another machine.
 #[test]
 fn a_journal_cannot_name_a_file_outside_the_vault() {
     for path in

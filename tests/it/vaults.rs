@@ -243,6 +243,7 @@ fn revising_a_promoted_memory_changes_its_note_and_nothing_else_in_it() {
     assert_eq!(store.engine().whole(&id).memory.text, "Owns a blue bicycle");
 }
 
+/// B23: only our own lines change.
 #[test]
 fn a_persons_bytes_survive_refreshing_and_revising() {
     let notes = [

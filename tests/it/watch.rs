@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use ebbmark::clock::HOUR_MS;
-use ebbmark::engine::{Engine, ReinforceRequest};
+use ebbmark::engine::{Engine, OpenRequest, ReinforceRequest};
 use ebbmark::files::Patience;
 use ebbmark::watch::Keeper;
 use serde_json::{Value, json};
@@ -114,8 +114,9 @@ fn commits(store: &Store) -> usize {
     store.git(&["rev-list", "--count", "HEAD"]).parse().unwrap()
 }
 
+/// B28: editors save in many ways. (How soon an edit is recalled, `examples/saves.rs` measures.)
 #[test]
-fn every_way_to_save_is_recalled_once_and_nothing_is_rewritten() {
+fn b28_every_way_to_save_is_recalled_once_and_nothing_is_rewritten() {
     let mut store = Store::new();
     let mut pages: Vec<Page> = WAYS.iter().map(|(name, _)| Page::promoted(&store, name)).collect();
     let mut sentinel = Page::promoted(&store, "sentinel");
@@ -206,6 +207,66 @@ fn notes_in_folders_made_a_moment_before_are_read_and_followed() {
         WAYS[1].1(&store, &mut page);
         until("it is followed there", || page.is_recalled(&engine));
     }
+    drop(watcher);
+}
+
+/// B29: bursts. What is remembered afterwards is what is there.
+#[test]
+fn b29_bursts_of_notes_and_folders_are_all_read() {
+    let store = Store::in_memory();
+    store.ok(&["init"]);
+    let watcher = Watcher::on(&store);
+    let engine = store.engine();
+    // They were written before the clock of these processes stood still.
+    let written = std::time::UNIX_EPOCH + Duration::from_millis(store.now.millis() as u64) - Duration::from_secs(60);
+    let put = |path: String| {
+        let path = store.vault().join("Memories").join(path);
+        fs::write(&path, format!("A jar on {}\n", path.file_stem().unwrap().display())).unwrap();
+        fs::File::options().append(true).open(path).unwrap().set_modified(written).unwrap();
+    };
+    let known = || -> Vec<String> {
+        let mut paths: Vec<String> = engine.hits("jar").into_iter().filter_map(|hit| hit.note).collect();
+        paths.sort();
+        paths
+    };
+    for n in 0..30 {
+        put(format!("burst-{n}.md"));
+    }
+    until("thirty notes are remembered", || known().len() == 30);
+    // Folders within folders, and at once the notes in the deepest.
+    let deep = "a/b/c/d/e";
+    fs::create_dir_all(store.vault().join("Memories").join(deep)).unwrap();
+    for n in 0..10 {
+        put(format!("{deep}/deep-{n}.md"));
+    }
+    until("those in new folders too", || known().len() == 40);
+    // A thousand at once, while nobody listens, in a folder that then gets another name.
+    watcher.signal("STOP");
+    fs::create_dir(store.vault().join("Memories/many")).unwrap();
+    for n in 0..1_000 {
+        put(format!("many/many-{n}.md"));
+    }
+    fs::rename(store.vault().join("Memories/many"), store.vault().join("Memories/renamed")).unwrap();
+    watcher.signal("CONT");
+    until("a thousand are remembered", || engine.counts().active == 1_040);
+    fs::rename(store.vault().join("Memories/renamed"), store.vault().join("Memories/a/moved")).unwrap();
+    let on_disk: Vec<String> = {
+        let files = crate::support::files_below(&store.vault()).into_keys();
+        let notes = files.filter(|path| path.starts_with("Memories")).map(|path| path.to_str().unwrap().to_owned());
+        notes.collect()
+    };
+    let listed = || -> Vec<String> {
+        let ids: Vec<String> = engine.list_notes().unwrap().notes.into_iter().filter_map(|note| note.id).collect();
+        let opened = ids.chunks(100).flat_map(|ids| {
+            let request = OpenRequest { ids: ids.to_vec(), history: None, relations: Some(false) };
+            engine.open_memories(&request).unwrap().memories
+        });
+        let mut paths: Vec<String> = opened.filter_map(|opened| opened.memory.note).collect();
+        paths.sort();
+        paths
+    };
+    until("all are followed to where they are", || listed() == on_disk);
+    assert_eq!(engine.counts().active, 1_040);
     drop(watcher);
 }
 
@@ -488,10 +549,10 @@ fn the_person_chooses_how_the_vault_is_watched() {
     }
 }
 
-/// More events than the system keeps for us: some are lost, and it says so.
+/// B29: more events than the system keeps for us: some are lost, and it says so.
 #[cfg(target_os = "linux")]
 #[test]
-fn after_lost_events_every_note_is_read_again() {
+fn b29_after_lost_events_every_note_is_read_again() {
     let store = Store::in_memory();
     let mut page = Page::promoted(&store, "truncate");
     let watcher = Watcher::on(&store);
