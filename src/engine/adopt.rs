@@ -82,29 +82,32 @@ impl Engine {
         if self.foreign_notes() > 0 {
             return Vec::new();
         }
-        let mut strangers: Vec<Stranger> = {
+        let mut strangers: Vec<(Stranger, i64)> = {
             let seen = self.seen();
-            let is_written = |entry: &&Entry| entry.modified_millis.saturating_add(WRITTEN_AFTER_MS) <= now.millis();
-            let written = entries.iter().filter(is_written);
-            written
-                .filter_map(|entry| {
-                    let note = seen.notes.get(&entry.path).filter(|note| !seen.is_refused(&entry.path, &note.hash))?;
-                    Some(Stranger { path: entry.path.clone(), hash: note.hash.clone(), id: note.id })
-                })
-                .collect()
+            let unnamed = entries.iter().filter_map(|entry| {
+                let note = seen.notes.get(&entry.path).filter(|note| !seen.is_refused(&entry.path, &note.hash))?;
+                let stranger = Stranger { path: entry.path.clone(), hash: note.hash.clone(), id: note.id };
+                Some((stranger, entry.modified_millis.saturating_add(WRITTEN_AFTER_MS)))
+            });
+            unnamed.collect()
         };
-        let store = self.store();
-        let notes = || store.state.memories().filter_map(|memory| memory.note.as_ref().filter(|note| note.is_there()));
-        // Mostly every note has its id, and nobody asks for paths.
-        let lacks_id = strangers.iter().any(|stranger| stranger.id.is_none());
-        let known: HashSet<&str> =
-            if lacks_id { notes().map(|note| note.path.as_str()).collect() } else { HashSet::new() };
-        // A note of ours that lost its id is told of elsewhere.
-        strangers.retain(|stranger| match stranger.id {
-            Some(id) => store.state.newest_order(id).is_none(),
-            None => !known.contains(stranger.path.as_str()),
-        });
-        strangers
+        {
+            let store = self.store();
+            let notes =
+                || store.state.memories().filter_map(|memory| memory.note.as_ref().filter(|note| note.is_there()));
+            // Mostly every note has its id, and nobody asks for paths.
+            let lacks_id = strangers.iter().any(|(stranger, _)| stranger.id.is_none());
+            let known: HashSet<&str> =
+                if lacks_id { notes().map(|note| note.path.as_str()).collect() } else { HashSet::new() };
+            // A note of ours that lost its id is told of elsewhere.
+            strangers.retain(|(stranger, _)| match stranger.id {
+                Some(id) => store.state.newest_order(id).is_none(),
+                None => !known.contains(stranger.path.as_str()),
+            });
+        }
+        let being_written = strangers.iter().map(|(_, at)| *at).filter(|at| *at > now.millis()).min();
+        self.await_written(being_written.map(Timestamp::from_millis));
+        strangers.into_iter().filter(|(_, at)| *at <= now.millis()).map(|(stranger, _)| stranger).collect()
     }
 
     /// Makes a memory of a note: the note gets what it lacks in its frontmatter, the journal the lines that tell it.

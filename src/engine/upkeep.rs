@@ -99,6 +99,8 @@ pub(super) struct Upkeep {
     watching: Watching,
     /// What was told of the vault since it was last read back.
     change: Option<VaultChange>,
+    /// When a note that is being written now counts as written, if nobody saves it again.
+    written_at: Option<Timestamp>,
     /// The last task.
     last: Option<Task>,
 }
@@ -277,6 +279,11 @@ impl Engine {
         known.is_everything |= change.is_everything;
     }
 
+    /// Has the vault be read back once a note that is being written now counts as written: nobody tells of that.
+    pub(super) fn await_written(&self, at: Option<Timestamp>) {
+        self.upkeep().written_at = at;
+    }
+
     /// Who else keeps the home in order.
     pub fn upkeep_holder(&self) -> Option<String> {
         self.upkeep().holder.clone()
@@ -338,17 +345,17 @@ impl Engine {
                 _ => Some(began.unwrap_or(since).plus_millis(FOLD_SMALL_AFTER_MS)),
             },
             Task::ReadBack => {
-                let (is_told, pause) = {
+                let (is_told, pause, written_at) = {
                     let upkeep = self.upkeep();
                     let pause = match upkeep.watching {
                         Watching::No => READ_BACK_EVERY_MS,
                         Watching::Events => READ_BACK_WATCHED_MS,
                         Watching::Poll(_) => READ_BACK_POLLED_MS.max(upkeep.runs[task as usize].took_ms * POLL_PAUSES),
                     };
-                    (upkeep.change.is_some(), pause)
+                    (upkeep.change.is_some(), pause, upkeep.written_at)
                 };
                 let at = began.filter(|_| !is_told).map_or(since, |began| began.plus_millis(pause));
-                self.vault.exists().then_some(at)
+                self.vault.exists().then_some(written_at.map_or(at, |written| written.min(at)))
             }
             Task::Tidy => (self.vault.exists() || !self.journal.files().is_empty()).then(|| first_or(EVERY_MS)),
             Task::Compact => {

@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ebbmark::clock::{HOUR_MS, Timestamp};
 use ebbmark::engine::{
     Engine, ForgetRequest, InspectRequest, NewMemory, PromoteRequest, RecallRequest, ReinforceRequest, RememberRequest,
-    UpkeepTask, View,
+    UpkeepTask, VaultChange, View, Watching,
 };
 use ebbmark::files::Patience;
 
@@ -135,6 +135,32 @@ fn the_vault_is_read_back_unless_that_is_switched_off() {
         assert_shown(&serving, "read_back", is_on, "notes read back: 1");
         assert_eq!(store.git(&["log", "--format=%s", "-1"]).contains("Edit in Obsidian"), is_on);
     }
+}
+
+/// The system tells of the last save, and of nothing after it.
+#[test]
+fn a_note_written_by_hand_is_adopted_ten_seconds_after_its_last_save() {
+    let store = Store::new();
+    store.ok(&["init"]);
+    let serving = Serving::on(&store);
+    serving.engine.watched(Watching::Events);
+    let save = |text: &str| {
+        store.write_note("Tea", text);
+        let at = UNIX_EPOCH + Duration::from_millis(serving.now().millis() as u64);
+        File::options().append(true).open(store.note_path("Tea")).unwrap().set_modified(at).unwrap();
+        serving
+            .engine
+            .vault_changed(VaultChange { notes: ["Memories/Tea.md".to_owned()].into(), ..Default::default() });
+        serving.settle();
+    };
+    save("The user prefers");
+    serving.settle_after(8 * SECOND_MS);
+    save("The user prefers green tea\n");
+    serving.settle_after(8 * SECOND_MS);
+    assert_eq!(serving.engine.counts().active, 0, "it may be written still");
+    serving.settle_after(2 * SECOND_MS);
+    assert_eq!(serving.engine.texts("green tea"), ["The user prefers green tea"]);
+    assert_eq!(serving.task("read_back").next, Some(serving.now().plus_millis(5 * MINUTE_MS)));
 }
 
 #[test]
