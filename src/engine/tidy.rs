@@ -215,7 +215,9 @@ impl Engine {
             ("uses", Value::from(trace.uses())),
             ("strength", super::promote::number(super::remember::round(trace.strength))),
         ];
-        let mut own = keys.iter().filter(|(key, _)| is_ours(&parsed, key));
+        // The day of a use is another one in another time zone: without a further use, what another machine wrote holds.
+        let has_day = parsed.uses() == Some(u64::from(trace.uses())) && parsed.last_used().is_some();
+        let mut own = keys.iter().filter(|(key, _)| is_ours(&parsed, key) && !(*key == "last_used" && has_day));
         let new = own.try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value)).ok()?;
         let written = parsed.managed_block(RELATED).unwrap_or_default();
         let new = if written.iter().all(|line| is_of_related(line)) {

@@ -3,7 +3,10 @@
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
-use ebbmark::engine::{NewMemory, PromoteRequest, ReviseRequest};
+use ebbmark::clock::Clock;
+use ebbmark::engine::{Engine, NewMemory, Options, PromoteRequest, ReviseRequest};
+use ebbmark::id::Randomness;
+use jiff::tz::TimeZone;
 
 use crate::support::{Calls, Store, files_below};
 
@@ -214,4 +217,26 @@ fn a_note_in_a_folder_made_for_us_in_a_persons_own_vault_is_adopted() {
     store.write_note("Tea", "The user prefers green tea.\n");
     settle(&store, "Tea");
     assert_eq!(store.engine().clean().adopted, ["Memories/Tea.md"]);
+}
+
+/// Two machines that share a vault may stand in different time zones.
+#[test]
+fn machines_in_different_time_zones_do_not_write_a_note_back_and_forth() {
+    let (mut store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    store.pass_hours(11);
+    store.ok(&["reinforce", &ids[0]]);
+    assert_eq!(store.engine().clean().refreshed, ["Memories/Ada.md"]);
+    assert!(store.note("Ada").contains("last_used: 2026-11-29"), "eleven at night in UTC");
+    let east = Engine::open(Options {
+        home: store.home(),
+        vault: Some(store.vault()),
+        default_vault: store.root().join("other"),
+        user_home: None,
+        machine: store.machine.into(),
+        replica: store.replica.clone(),
+        clock: Clock::Fixed(store.now),
+        randomness: Randomness::Seeded(8),
+        time_zone: TimeZone::fixed(jiff::tz::offset(9)),
+    });
+    assert_eq!(east.unwrap().clean().refreshed, [] as [&str; 0]);
 }
