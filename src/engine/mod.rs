@@ -237,7 +237,13 @@ impl Engine {
                 let mut lines: Vec<Told> = Vec::new();
                 let is_same = reading.read(now, |told| lines.push(told))?;
                 if is_same {
-                    self.store_mut().apply(lines);
+                    // Those of a compaction, of whose memories the journal holds nothing else any more.
+                    let packed: Vec<MemoryId> = lines.iter().flat_map(|told| told.line.ids.keys().copied()).collect();
+                    let mut store = self.store_mut();
+                    store.apply(lines);
+                    if !packed.is_empty() && reading.is_of_one_file() {
+                        store.state.let_go(&packed);
+                    }
                 }
                 if !is_same || self.store().state.to_fold_again().is_some() {
                     self.read_all(&mut reading, now)?;

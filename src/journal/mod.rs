@@ -424,6 +424,11 @@ impl Reading<'_> {
         self.0.look()
     }
 
+    /// Whether there is but one journal.
+    pub fn is_of_one_file(&self) -> bool {
+        self.0.files().len() == 1
+    }
+
     /// Reads on from where the last reading ended, complete lines only. `false` where a file was replaced meanwhile:
     /// then the lines count for nothing and [`Reading::read_all`] is due.
     ///

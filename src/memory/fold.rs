@@ -56,11 +56,23 @@ impl OpRecord {
     }
 }
 
+/// A forgotten memory without content. There may be many, and they stay: no old copy of a journal may bring it back.
+#[derive(Debug, Clone, Copy)]
+struct Tomb {
+    /// Greatest order of a forget.
+    forgotten: i64,
+    forgotten_at: Timestamp,
+    /// Greatest order of any line about it.
+    newest: i64,
+}
+
 /// All memories, and what else the journal's lines add up to.
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// Boxed: a table that grows moves addresses, not memories.
     records: HashMap<MemoryId, Box<Record>>,
+    /// What is left of memories of which only a packed tombstone is known; these have no record.
+    tombs: HashMap<MemoryId, Tomb>,
     edges: HashMap<Edge, EdgeRecord>,
     op_keys: HashMap<String, OpRecord>,
     /// Supersessions that were void because they would have closed a circle.
@@ -87,11 +99,18 @@ impl State {
                 if let Some(hash) = line.hashes.remove(&id) {
                     self.purge(id, order, hash);
                 }
-                let record = self.record(id);
+                self.edges_changed |= self.in_edges.contains(&id);
+                let Some(record) = self.records.get_mut(&id) else {
+                    let new = Tomb { forgotten: order, forgotten_at: at, newest: order };
+                    let tomb = self.tombs.entry(id).or_insert(new);
+                    tomb.forgotten = tomb.forgotten.max(order);
+                    tomb.newest = tomb.newest.max(order);
+                    tomb.forgotten_at = tomb.forgotten_at.max(at);
+                    continue;
+                };
                 record.forgotten = record.forgotten.max(Some(order));
                 record.newest = record.newest.max(order);
                 record.forgotten_at = record.forgotten_at.max(Some(at));
-                self.edges_changed |= self.in_edges.contains(&id);
             }
             return None;
         }
@@ -238,7 +257,28 @@ impl State {
     }
 
     fn record(&mut self, id: MemoryId) -> &mut Record {
-        self.records.entry(id).or_insert_with(|| Box::new(Record::new(id)))
+        let tomb = self.tombs.remove(&id);
+        let record = self.records.entry(id).or_insert_with(|| Box::new(Record::new(id)));
+        if let Some(tomb) = tomb {
+            record.forgotten = Some(tomb.forgotten);
+            record.forgotten_at = Some(tomb.forgotten_at);
+            record.newest = tomb.newest;
+        }
+        record
+    }
+
+    /// Keeps of forgotten memories only that they were forgotten: their lines are gone from the only journal there is,
+    /// so that nobody who reads it now knows more.
+    pub fn let_go(&mut self, ids: &[MemoryId]) {
+        for id in ids {
+            let Some(record) = self.records.get(id).filter(|record| !record.exists() && record.purge.is_none()) else {
+                continue;
+            };
+            if let (Some(forgotten), Some(forgotten_at)) = (record.forgotten, record.forgotten_at) {
+                self.tombs.insert(*id, Tomb { forgotten, forgotten_at, newest: record.newest });
+                self.records.remove(id);
+            }
+        }
     }
 
     fn set_edge(&mut self, edge: Edge, clock: Clock, at: Timestamp, strength: Option<f64>, is_there: bool) {
@@ -337,9 +377,12 @@ impl State {
     /// Which lines about the memory may go for good: those of one that was forgotten not after `forgotten_by`, and what
     /// came before a purge.
     pub fn ended(&self, id: MemoryId, forgotten_by: Option<Timestamp>) -> Option<Ended> {
+        let is_due = |at: Timestamp| forgotten_by.is_some_and(|by| at <= by);
+        if let Some(tomb) = self.tombs.get(&id).filter(|tomb| is_due(tomb.forgotten_at)) {
+            return Some(Ended { order: tomb.forgotten, hash: None, newer_stay: false });
+        }
         let record = self.records.get(&id)?;
         let hash = record.purge.as_ref().map(|purge| purge.hash.clone());
-        let is_due = |at: Timestamp| forgotten_by.is_some_and(|by| at <= by);
         if record.is_purged() || !record.exists() && record.forgotten_at.is_some_and(is_due) {
             return Some(Ended { order: record.forgotten?, hash, newer_stay: false });
         }
@@ -348,6 +391,9 @@ impl State {
 
     /// When the memory was forgotten last, and by which order; `None` where it exists or was never known.
     pub fn forgotten_since(&self, id: MemoryId) -> Option<(Timestamp, i64)> {
+        if let Some(tomb) = self.tombs.get(&id) {
+            return Some((tomb.forgotten_at, tomb.forgotten));
+        }
         let record = self.records.get(&id).filter(|record| !record.exists())?;
         Some((record.forgotten_at?, record.forgotten?))
     }
@@ -380,14 +426,16 @@ impl State {
 
     /// Ids, also of forgotten memories, that begin with `prefix`, ascending.
     pub fn ids_with_prefix(&self, prefix: &str) -> Vec<MemoryId> {
-        let mut ids: Vec<MemoryId> = self.records.keys().copied().filter(|id| id.starts_with(prefix)).collect();
+        let all = self.records.keys().chain(self.tombs.keys()).copied();
+        let mut ids: Vec<MemoryId> = all.filter(|id| id.starts_with(prefix)).collect();
         ids.sort_unstable();
         ids
     }
 
     /// Greatest order of any line about the memory.
     pub fn newest_order(&self, id: MemoryId) -> Option<i64> {
-        self.records.get(&id).map(|record| record.newest)
+        let tomb = self.tombs.get(&id).map(|tomb| tomb.newest);
+        tomb.or_else(|| self.records.get(&id).map(|record| record.newest))
     }
 
     /// This replica's own count of mentions so far, less than the greatest that there is.
@@ -435,6 +483,32 @@ mod tests {
     fn line(op: Op, order: i64, text: &str) -> (Line, u64) {
         let line = Line { text: Some(text.into()), ..Line::about(op, MemoryId::from_source("m")) };
         (Line { at: Timestamp::from_millis(order), ..line }, order as u64)
+    }
+
+    #[test]
+    fn what_was_let_go_is_known_to_be_forgotten_and_comes_back_whole() {
+        let id = MemoryId::from_source("m");
+        let (told, forgotten) = (line(Op::Remember, 1, "first"), line(Op::Forget, 2, ""));
+        let packed = Line { at: Timestamp::from_millis(2), ids: BTreeMap::from([(id, 2)]), ..Line::new(Op::Forgotten) };
+        let fresh = fold(&[(packed.clone(), 3)]);
+        let mut followed = fold(&[told.clone(), forgotten, (packed, 3)]);
+        assert_eq!(followed.forgotten(id).unwrap().text, "first");
+        followed.let_go(&[id]);
+        for mut state in [fresh, followed] {
+            assert!(state.get(id).is_none() && state.forgotten(id).is_none() && state.records.is_empty());
+            assert_eq!(state.forgotten_since(id), Some((Timestamp::from_millis(2), 2)));
+            assert_eq!((state.newest_order(id), state.ids_with_prefix("").len()), (Some(2), 1));
+            assert_eq!(state.ended(id, Some(Timestamp::from_millis(2))).unwrap().order, 2);
+            assert_eq!(state.ended(id, Some(Timestamp::from_millis(1))), None);
+            state.apply(told.0.clone(), "r", 1, 0);
+            assert!(state.get(id).is_none(), "an old line brings nothing back");
+            let (again, number) = line(Op::Remember, 3, "second");
+            state.apply(again, "r", number, 0);
+            assert_eq!(state.get(id).unwrap().text, "second");
+            let existing = state.clone();
+            state.let_go(&[id]);
+            assert_eq!(state.get(id).map(|memory| &memory.text), existing.get(id).map(|memory| &memory.text));
+        }
     }
 
     fn fold(lines: &[(Line, u64)]) -> State {
