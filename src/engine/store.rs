@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use rustc_hash::FxHashMap;
+
 use super::own_notes::{OwnNote, Shelf};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -31,7 +33,7 @@ struct Place {
 #[derive(Default)]
 pub(super) struct Store {
     pub(super) state: State,
-    slots: HashMap<MemoryId, Slot>,
+    slots: FxHashMap<MemoryId, Slot>,
     places: Vec<Place>,
     lengths: Lengths,
     tail: Tail,

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use rustc_hash::FxHashMap;
+
 use super::line::{By, Line, Op};
 use super::record::{Clock, Ended, Purge, Record, replica_number};
 use super::{Memory, Superseded};
@@ -70,9 +72,9 @@ struct Tomb {
 #[derive(Debug, Clone, Default)]
 pub struct State {
     /// Boxed: a table that grows moves addresses, not memories.
-    records: HashMap<MemoryId, Box<Record>>,
+    records: FxHashMap<MemoryId, Box<Record>>,
     /// What is left of memories of which only a packed tombstone is known; these have no record.
-    tombs: HashMap<MemoryId, Tomb>,
+    tombs: FxHashMap<MemoryId, Tomb>,
     edges: HashMap<Edge, EdgeRecord>,
     op_keys: HashMap<String, OpRecord>,
     /// Supersessions that were void because they would have closed a circle.
