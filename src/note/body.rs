@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use super::link;
+use super::{link, name};
 
 /// A run of at least two `[` or two `%`, with the backslashes before each.
 static RUN: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:\\*\[){2,}|(?:\\*%){2,}").expect("a valid pattern"));
@@ -186,6 +186,52 @@ pub(super) fn read(body: &str) -> String {
         (found.range, (!embed).then(|| found.link.display()))
     });
     translate(&body, code.chain(links).collect(), true).trim().to_owned()
+}
+
+/// A body with another text, in which the lines that say what they said keep their bytes: the links, embeds and comments
+/// that a person wrote into them, and what stands around. `None` where lines cannot be told apart so.
+pub(super) fn revised(body: &str, text: &str, entities: &[String]) -> Option<String> {
+    let blocks = block_ranges(body);
+    let line_end = if body.contains("\r\n") { "\r\n" } else { "\n" };
+    let (mut lines, mut at) = (Vec::new(), 0);
+    for line in body.split_inclusive('\n') {
+        if !blocks.iter().any(|block| block.contains(&at)) {
+            lines.push(at..at + line.len());
+        }
+        at += line.len();
+    }
+    let says = |line: &Range<usize>| body.get(line.clone()).is_some_and(|line| !line.trim().is_empty());
+    let lines = lines.get(lines.iter().position(says)?..=lines.iter().rposition(says)?)?;
+    let old = read(body);
+    let (before, after): (Vec<&str>, Vec<&str>) = (old.split('\n').collect(), text.split('\n').collect());
+    if before.len() != lines.len() {
+        return None;
+    }
+    let first = before.iter().zip(&after).take_while(|(old, new)| old == new).count();
+    let others = before.len().min(after.len()) - first;
+    let last = before.iter().rev().zip(after.iter().rev()).take(others).take_while(|(old, new)| old == new).count();
+    let start = lines.get(first).map_or(lines.last()?.end, |line| line.start);
+    let end = lines.get(first..before.len() - last)?.last().map_or(start, |line| line.end);
+    if blocks.iter().any(|block| block.start < end && start < block.end) {
+        return None;
+    }
+    let (head, tail) = (body.get(..start)?, body.get(end..)?);
+    let mut out = head.to_owned();
+    let new = after.get(first..after.len() - last)?;
+    if !new.is_empty() {
+        let linked: Vec<_> = [head, tail].iter().flat_map(|kept| link::find(kept)).map(|found| found.link).collect();
+        let is_new = |entity: &&String| !linked.iter().any(|link| name::key(&link.entity()) == name::key(entity));
+        let entities: Vec<String> = entities.iter().filter(is_new).cloned().collect();
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push_str(line_end);
+        }
+        out.push_str(&write(&new.join("\n"), &entities).replace('\n', line_end));
+        if !tail.is_empty() || body.ends_with('\n') {
+            out.push_str(line_end);
+        }
+    }
+    out.push_str(tail);
+    (read(&out) == text && parts(&out).blocks == parts(body).blocks).then_some(out)
 }
 
 /// The body without its managed blocks and with line ends `\n`, and the names of blocks that have no end. These

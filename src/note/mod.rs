@@ -86,7 +86,8 @@ impl Note {
         body::read(self.body())
     }
 
-    /// The note with another memory text: frontmatter and managed blocks keep their bytes, line ends their kind.
+    /// The note with another memory text: frontmatter, managed blocks and lines that say what they said keep their
+    /// bytes, line ends their kind.
     ///
     /// # Errors
     /// [`Error::Invalid`] where the note has problems: then it is not written.
@@ -97,6 +98,10 @@ impl Note {
         if self.text() == text {
             return Ok(self.original.clone());
         }
+        let head = self.original.get(..self.body.start).unwrap_or_default();
+        if let Some(body) = body::revised(self.body(), text, entities) {
+            return Ok(format!("{head}{body}"));
+        }
         let mut body = body::write(text, entities);
         body.push('\n');
         for block in body::parts(self.body()).blocks {
@@ -104,7 +109,6 @@ impl Note {
             body.push_str(&block);
             body.push('\n');
         }
-        let head = self.original.get(..self.body.start).unwrap_or_default();
         if self.block.is_some() && !head.ends_with('\n') {
             // Nothing follows the frontmatter, not even a line end.
             body.insert(0, '\n');
@@ -424,6 +428,28 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_say_what_they_said_keep_a_persons_bytes() {
+        let block = "%% ebbmark:related %%\n- [[x]]\n%% /ebbmark:related %%\n";
+        let old = format!(
+            "---\nid: 7k2m9x4qwc3r\n---\n\nAda lives in Munich  \nSee ![[map.png]] and [[Grace|Ms Hopper]] \
+                           %%mine%%.\n\n{block}\n> [!note] on [[Grace]]\nthe end"
+        );
+        let note = Note::parse(&old);
+        for (from, to, from_body, to_body) in [
+            ("in Munich  ", "in Berlin with Grace", "Ada lives in Munich  ", "[[Ada]] lives in Berlin with Grace"),
+            ("the end", "the end of Ada\n\nand more", "the end", "the end of [[Ada]]\n\nand more"),
+            ("Ada lives in Munich  \n", "", "Ada lives in Munich  \n", ""),
+            ("\nthe end", "", "\nthe end", "\n"),
+            ("> [!note]", "A [[new]] line\n> [!note]", "> [!note]", "A \\[\\[new]] line\n> [!note]"),
+        ] {
+            let text = note.text().replace(from, to);
+            let new = note.with_text(&text, &strings(&["Ada", "Grace"])).unwrap();
+            assert_eq!(new, old.replace(from_body, to_body), "{from:?}");
+            assert_eq!(Note::parse(&new).text(), text.trim());
+        }
+    }
+
+    #[test]
     fn another_text_keeps_frontmatter_blocks_and_line_ends() {
         let old = "---\r\nid: 7k2m9x4qwc3r # mine\r\nmood: fine\r\n---\r\nOld [[Text]]\r\n\r\n\
                    %% ebbmark:related %%\r\n- x\r\n%% /ebbmark:related %%\r\n";
@@ -647,6 +673,30 @@ Prefers [[TypeScript]] over JavaScript for new projects.
             prop_assert_eq!(read.with_block("related", Some("## Related\n- x")).unwrap(), written.clone());
             let cleared = Note::parse(&read.with_block("related", None).unwrap());
             prop_assert_eq!(cleared.text(), note.text());
+        }
+
+        #[test]
+        fn another_text_reads_back_and_lines_that_stay_keep_their_bytes(
+            lines in prop::collection::vec(prop::sample::select(HOSTILE), 1..12),
+            place in 0..12usize,
+            other in prop::sample::select(HOSTILE),
+            crlf in any::<bool>(),
+        ) {
+            let body = lines.join("\n");
+            let old = format!("---\nid: 7k2m9x4qwc3r\n---\n{body}\n");
+            let old = if crlf { old.replace('\n', "\r\n") } else { old };
+            let note = Note::parse(&old);
+            prop_assume!(note.problems.is_empty());
+            let text = note.text();
+            let mut new: Vec<&str> = text.split('\n').collect();
+            let place = place.min(new.len());
+            new.insert(place, other);
+            let new = new.join("\n");
+            let written = note.with_text(new.trim(), &strings(&["Ada"])).unwrap();
+            let read = Note::parse(&written);
+            prop_assert_eq!(read.text(), new.trim().replace("\r\n", "\n"), "{:?}", written);
+            prop_assert_eq!(body::parts(read.body()).blocks, body::parts(note.body()).blocks);
+            prop_assert_eq!(read.with_text(new.trim(), &[]).unwrap(), written);
         }
 
         #[test]

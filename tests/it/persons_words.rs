@@ -240,3 +240,15 @@ fn machines_in_different_time_zones_do_not_write_a_note_back_and_forth() {
     });
     assert_eq!(east.unwrap().clean().refreshed, [] as [&str; 0]);
 }
+
+#[test]
+fn a_revision_keeps_the_links_and_comments_of_the_lines_that_it_does_not_change() {
+    let (store, ids) = with_notes(&[("Ada", "Ada lives in Munich")]);
+    let mine = "See ![[map.png]] and [[Grace|Ms Hopper]] %%mine%%.\n\n> [!note] callout of [[Grace]]\n";
+    store.write_note("Ada", &(store.note("Ada") + mine));
+    store.engine().clean();
+    let engine = store.engine();
+    let text = engine.whole(&ids[0]).memory.text.replace("Munich", "Berlin");
+    engine.change(ReviseRequest { id: ids[0].clone(), text: Some(text), ..Default::default() });
+    assert!(store.note("Ada").ends_with(&format!("---\nAda lives in Berlin\n{mine}")), "{}", store.note("Ada"));
+}
