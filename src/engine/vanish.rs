@@ -4,7 +4,7 @@
 //! missing note counts only where this machine had seen it in this vault, on this branch, and where few are missing.
 //! Nothing is forgotten before 30 days have passed, and a note that turns up anywhere brings its memory back.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use super::Engine;
@@ -133,13 +133,20 @@ impl Engine {
         // Only those that were missed on this machine, in this vault.
         let seen: HashSet<MemoryId> =
             self.seen().vanished.iter().filter(|(_, since)| **since <= due_by).map(|(id, _)| *id).collect();
-        if !self.store().state.memories().any(|memory| is_due(&memory) && seen.contains(&memory.id)) {
+        let mut due: BTreeSet<MemoryId> = {
+            let store = self.store();
+            store.state.memories().filter(is_due).map(|memory| memory.id).filter(|id| seen.contains(id)).collect()
+        };
+        if due.is_empty() {
             return Ok(Vec::new());
         }
+        // A note that a person put away elsewhere in the vault was not deleted.
+        let put_away = self.vault.named_anywhere(&due)?;
+        due.retain(|id| !put_away.contains(id));
         let forgotten = self.write(now, |draft| {
             let store = draft.store();
-            let due = store.state.memories().filter(is_due).filter(|memory| seen.contains(&memory.id));
-            let mut ids: Vec<MemoryId> = due.map(|memory| memory.id).collect();
+            let due = store.state.memories().filter(is_due).map(|memory| memory.id).filter(|id| due.contains(id));
+            let mut ids: Vec<MemoryId> = due.collect();
             ids.sort_unstable();
             Ok((ids.iter().map(|id| Line::about(Op::Forget, *id)).collect(), ids))
         })?;

@@ -3,6 +3,7 @@
 //!
 //! Paths are relative to the vault's root and written with `/`, also on Windows.
 
+mod anywhere;
 mod own;
 mod template;
 
@@ -242,33 +243,6 @@ impl Vault {
         listing.entries.sort_by(|a, b| a.path.cmp(&b.path));
         listing.skipped.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(listing)
-    }
-
-    /// The [`name::key`]s of all notes in the whole vault, outside hidden folders.
-    ///
-    /// # Errors
-    /// [`Error::Io`] where the vault is there and cannot be read.
-    pub fn names(&self) -> Result<BTreeSet<String>> {
-        let mut names = BTreeSet::new();
-        let mut folders = vec![self.root.clone()];
-        while let Some(folder) = folders.pop() {
-            let entries = match files::read_dir(&folder) {
-                Ok(entries) => entries,
-                Err(error) if folder != self.root || error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(Error::io("list", &folder)(error)),
-            };
-            for entry in entries.flatten() {
-                let file_name = entry.file_name();
-                let file_name = file_name.to_string_lossy();
-                if file_name.starts_with('.') {
-                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    folders.push(entry.path());
-                } else if let Some(stem) = stem_of(&file_name) {
-                    names.insert(name::key(stem));
-                }
-            }
-        }
-        Ok(names)
     }
 
     /// The text of a note, also of one in the trash, with its byte order mark if it has one.

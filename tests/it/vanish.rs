@@ -93,6 +93,26 @@ fn a_memory_is_forgotten_only_after_thirty_days_without_its_note() {
 }
 
 #[test]
+fn a_note_put_away_elsewhere_in_the_vault_is_hidden_and_never_forgotten() {
+    let (mut store, kept) = promoted(&["Owns a red bicycle"]);
+    let (id, note) = &kept[0];
+    let archive = store.vault().join("Archive");
+    fs::create_dir(&archive).unwrap();
+    fs::rename(store.vault().join(note), archive.join("Bicycle.md")).unwrap();
+    store.engine().clean();
+    assert_eq!(status(&store, id), "vanished");
+    for _ in 0..2 {
+        store.pass_days(31);
+        // The date is believed where something was written.
+        store.engine().save(&format!("It is {}", store.now));
+        assert_eq!(store.engine().clean().forgotten, [] as [&str; 0]);
+    }
+    fs::rename(archive.join("Bicycle.md"), store.vault().join(note)).unwrap();
+    store.engine().clean();
+    assert_eq!(status(&store, id), "active");
+}
+
+#[test]
 fn many_notes_missing_at_once_hide_nothing_until_a_person_says_so() {
     let texts: Vec<String> = (0..12).map(|number| format!("Fact {number} about the harbour")).collect();
     let (store, kept) = promoted(&texts.iter().map(String::as_str).collect::<Vec<_>>());
