@@ -139,6 +139,7 @@ fn trim_ends(mut name: &str) -> &str {
 /// Makes a file name from a title: readable, at most [`MAX_BYTES`], legal on Linux, macOS and Windows and inside
 /// links, never hidden, never a device, never like the copies that sync programs make, never empty.
 pub fn file_stem(title: &str) -> Stem {
+    static DOTTED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?i)\.(sync-)").expect("a valid pattern"));
     static NUMBERED: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(.*\S) (\d{1,3})$").expect("a valid pattern"));
     let cleaned = clean(title);
     let mut name = trim_ends(&cleaned).to_owned();
@@ -147,7 +148,7 @@ pub fn file_stem(title: &str) -> Stem {
     }
     name = trim_ends(shorten(&name, MAX_BYTES)).to_owned();
     if is_conflict_copy(&name) {
-        let harmless = name.replace(['(', ')'], "").replace(".sync-", " sync-");
+        let harmless = DOTTED.replace_all(&name.replace(['(', ')'], ""), " $1").into_owned();
         let words: Vec<&str> = harmless.split(' ').filter(|word| !word.is_empty()).collect();
         trim_ends(&words.join(" ")).clone_into(&mut name);
     }
@@ -375,6 +376,7 @@ mod tests {
             ("Plans for 2027", "Plans for 2027"),
             ("Note (Ada's conflicted copy 2026-01-02)", "Note Ada's conflicted copy 2026-01-02"),
             ("Note.sync-conflict-20260102-030405-ABCDEFG", "Note sync-conflict-20260102-030405-ABCDEFG"),
+            ("Note.sYnc-Conflict-20260102-030405-ABCDEFG", "Note sYnc-Conflict-20260102-030405-ABCDEFG"),
             ("Note ( conflicted copy 2026-01-02)", "Note conflicted copy 2026-01-02"),
             ("a\u{202E}b\u{200B}c\u{FEFF}d\u{E0041}", "abcd"),
             ("family 👨‍👩‍👧 trip", "family 👨‍👩‍👧 trip"),
