@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::commit::stem;
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
 use super::promote::number;
-use super::reconcile::{Reconciled, conflict_marker, odd_keys};
+use super::reconcile::{Reconciled, conflict_marker, odd_keys, status_of};
 use super::remember::round;
 use super::store::{key_of, same_key};
 use super::upkeep::let_others_write;
@@ -172,6 +172,7 @@ impl Engine {
             kind: note.kind().and_then(|kind| kind.parse().ok()).unwrap_or(kind),
             strength: round(line.strength.unwrap_or(profile.strength)),
             pinned: line.pinned.unwrap_or(false),
+            status: status_of(&note).unwrap_or_default(),
         };
         self.saw_written(&stranger.path, &hash, id);
         lines.extend([

@@ -251,7 +251,8 @@ impl Engine {
     /// The numbers of a memory that its note shows.
     pub(super) fn wrote(&self, memory: &Memory) -> Wrote {
         let strength = memory.trace(&self.config).strength;
-        Wrote { kind: memory.kind, strength: super::remember::round(strength), pinned: memory.is_pinned }
+        let strength = super::remember::round(strength);
+        Wrote { kind: memory.kind, strength, pinned: memory.is_pinned, status: Status::Active }
     }
 
     /// Title and text of a new note.

@@ -5,19 +5,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::Engine;
 use super::commit::{stem, subject};
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title};
 use super::remember::round;
 use super::seen::SeenNote;
 use super::waiting::{AsSeen, still_waiting};
+use super::{Engine, ForgetRequest};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
 use crate::kinds::Kind;
-use crate::memory::{By, Line, Memory, NoteRef, Op, State, Status, Wrote};
-use crate::note::{Note, entity_as_written, frontmatter, name};
+use crate::memory::{By, Line, Memory, NoteRef, Op, SUPERSEDES, State, Status, Wrote};
+use crate::note::{Note, Value, entity_as_written, frontmatter, name};
 use crate::redact::Report;
 use crate::vault::Entry;
 
@@ -64,6 +64,8 @@ pub(super) struct Reconciled {
     pub(super) adopted: Vec<(MemoryId, String)>,
     /// Memories whose notes were deleted, and where these were.
     pub(super) vanished: Vec<(MemoryId, String)>,
+    /// Memories whose notes a person marked as forgotten.
+    to_forget: Vec<MemoryId>,
     /// What a person should know: `path: why`.
     pub(super) problems: Vec<String>,
     /// What changed in the vault by our own hand.
@@ -158,6 +160,9 @@ impl Engine {
                     reconciled.changes.push(Change { path: known.path.clone(), kind: ChangeKind::Remove });
                 }
                 reconciled.changes.push(Change { path: found.path.clone(), kind: ChangeKind::Write });
+                if known.and_then(|known| new_status(known, found)) == Some(Status::Forgotten) {
+                    reconciled.to_forget.push(id);
+                }
                 lines.extend(own);
             }
             if report.count > 0 {
@@ -290,14 +295,19 @@ impl Engine {
         if !is_moved && known.hash == found.hash && known.is_there() {
             return Vec::new();
         }
-        if !known.is_behind {
-            return vec![self.edit_line(memory, Some(known), found, report)];
+        let mut lines = if known.is_behind {
+            // Said since the note was last seen: the next look knows what was there then.
+            let Some(then) = as_seen.get(&memory.id) else { return Vec::new() };
+            let edit = self.edit_line(then, Some(known), found, report);
+            let waiting = still_waiting(memory, then, &edit);
+            std::iter::once(edit).chain(waiting).collect()
+        } else {
+            vec![self.edit_line(memory, Some(known), found, report)]
+        };
+        if new_status(known, found) == Some(Status::Active) {
+            lines.extend(unsuperseding(state, memory.id));
         }
-        // Said since the note was last seen: the next look knows what was there then.
-        let Some(then) = as_seen.get(&memory.id) else { return Vec::new() };
-        let edit = self.edit_line(then, Some(known), found, report);
-        let waiting = still_waiting(memory, then, &edit);
-        std::iter::once(edit).chain(waiting).collect()
+        lines
     }
 
     /// A note of a forgotten memory that says something else than the memory did was edited by a person, who wants it.
@@ -333,6 +343,14 @@ impl Engine {
         line.kind = (now_there.kind != wrote.kind).then_some(now_there.kind);
         line.strength = ((now_there.strength - wrote.strength).abs() > 1e-9).then_some(now_there.strength);
         line.pinned = (now_there.pinned != wrote.pinned).then_some(now_there.pinned);
+        let now = self.clock.now();
+        match known.and_then(|known| new_status(known, found)) {
+            Some(Status::Superseded) => line.valid_until = Some(now),
+            Some(Status::Active) if memory.valid_until.is_some_and(|until| until <= now) => {
+                line.clear.push("valid_until".into());
+            }
+            _ => {}
+        }
         let title = match note.title_key() {
             Some(title) => Some(title.to_owned()),
             None => known
@@ -370,6 +388,7 @@ impl Engine {
             kind: note.kind().and_then(|kind| kind.parse::<Kind>().ok()).unwrap_or(own.kind),
             strength: note.strength().filter(|s| (0.0..=2.0).contains(s)).map_or(own.strength, round),
             pinned: note.pinned().unwrap_or(own.pinned),
+            status: status_of(note).unwrap_or(own.status),
         }
     }
 
@@ -457,6 +476,13 @@ impl Engine {
             read.commit = commit;
             read.problems.extend(notice);
         }
+        if !reconciled.to_forget.is_empty() {
+            let ids = reconciled.to_forget.iter().map(ToString::to_string).collect();
+            match self.forget(&ForgetRequest { ids, ..ForgetRequest::default() }) {
+                Ok(answer) => read.problems.extend(answer.notice),
+                Err(error) => read.problems.push(error.to_string()),
+            }
+        }
         Ok(read)
     }
 }
@@ -525,12 +551,37 @@ pub(super) fn odd_values(note: &Note) -> Vec<String> {
     said
 }
 
+/// The status that stands in a note, where it is one of ours.
+pub(super) fn status_of(note: &Note) -> Option<Status> {
+    serde_yaml::from_value(note.value("status")?.clone()).ok()
+}
+
+/// The status that a person wrote into a note: another one than stood there when it was last seen.
+fn new_status(known: &NoteRef, found: &Found) -> Option<Status> {
+    let wrote = known.wrote.filter(|_| found.note.problems.is_empty())?;
+    status_of(&found.note).filter(|status| *status != wrote.status)
+}
+
+/// Takes back what made another memory take this one's place.
+fn unsuperseding(state: &State, id: MemoryId) -> impl Iterator<Item = Line> {
+    let edges = state.edges().filter(move |(edge, _)| edge.relation == SUPERSEDES && edge.to == id.to_string());
+    edges.map(|(edge, _)| Line {
+        from: Some(edge.from.clone()),
+        to: Some(edge.to.clone()),
+        relation: Some(edge.relation.clone()),
+        by: Some(By::Person),
+        ..Line::new(Op::Unrelate)
+    })
+}
+
 /// Whether what stands under one of our keys is ours to bring up to date. Other people name keys so too: where one has
 /// a value that we would not write, it is theirs.
 pub(super) fn is_ours(note: &Note, key: &str) -> bool {
-    let Some(value) = note.value(key).filter(|value| !value.is_null()) else { return true };
+    if note.value(key).is_none_or(Value::is_null) {
+        return true;
+    }
     match key {
-        "status" => serde_yaml::from_value::<Status>(value.clone()).is_ok(),
+        "status" => status_of(note).is_some(),
         "last_used" => note.last_used().is_some_and(|day| frontmatter::is_day(&day)),
         "uses" => note.uses().is_some(),
         "half_life_days" => note.half_life_days().is_some(),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Status;
 use crate::clock::{Hour, Timestamp};
 use crate::id::MemoryId;
 use crate::kinds::{Kind, Level};
@@ -130,6 +131,9 @@ pub struct Wrote {
     pub strength: f64,
     /// Whether it was pinned.
     pub pinned: bool,
+    /// The status; active where the line does not say.
+    #[serde(default, skip_serializing_if = "is_active", deserialize_with = "known_status")]
+    pub status: Status,
 }
 
 /// What compaction made of a file: by this a reader that had read it all goes on without reading it again.
@@ -329,6 +333,18 @@ fn is_zero(number: &u32) -> bool {
 fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Kind, D::Error> {
     let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
     Ok(text.parse().unwrap_or(Kind::Note))
+}
+
+/// A status that this version does not know is as good as none.
+fn known_status<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Status, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok(Status::deserialize(serde::de::value::StringDeserializer::<serde::de::value::Error>::new(text))
+        .unwrap_or_default())
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde asks for")]
+fn is_active(status: &Status) -> bool {
+    *status == Status::Active
 }
 
 fn known_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Kind>, D::Error> {

@@ -20,10 +20,11 @@ use crate::kinds::{Kind, Level};
 pub const GLOBAL_SCOPE: &str = "global";
 
 /// How a memory stands. Being promoted is not a status: it is having a note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// It is recalled.
+    #[default]
     Active,
     /// Its strength ebbed away: hidden, listed, restorable.
     Faded,

@@ -252,3 +252,52 @@ fn a_revision_keeps_the_links_and_comments_of_the_lines_that_it_does_not_change(
     engine.change(ReviseRequest { id: ids[0].clone(), text: Some(text), ..Default::default() });
     assert!(store.note("Ada").ends_with(&format!("---\nAda lives in Berlin\n{mine}")), "{}", store.note("Ada"));
 }
+
+#[test]
+fn a_status_that_a_person_writes_takes_effect() {
+    let store = Store::new();
+    let old = store.engine().save("Ada drinks black tea");
+    let name = "Ada drinks black tea";
+    store.engine().keep(&old);
+    let status = |id: &str| store.engine().whole(id).memory.status;
+
+    // No longer true, and true again.
+    store.edit_note(name, "status: active", "status: superseded");
+    store.engine().clean();
+    assert_eq!(status(&old), "superseded");
+    assert!(store.engine().hits("black tea").is_empty());
+    store.edit_note(name, "status: superseded", "status: active");
+    store.engine().clean();
+    assert_eq!(status(&old), "active");
+    assert_eq!(store.engine().hits("black tea").len(), 1);
+
+    // It takes back that another memory took its place.
+    let newer =
+        NewMemory { text: "Ada drinks green tea".into(), supersedes: vec![old.clone()], ..NewMemory::default() };
+    let newer = store.engine().tell(newer).id.unwrap();
+    store.engine().clean();
+    assert!(store.note(name).contains("\nstatus: superseded\n"));
+    store.edit_note(name, "status: superseded", "status: active");
+    store.engine().clean();
+    assert_eq!((status(&old), status(&newer)), ("active".to_owned(), "active".to_owned()));
+
+    // What is behind is no edit: the note still says what stood there.
+    store.engine().drop_memory(&newer);
+    store.edit_note(name, "black tea\n", "black tea with milk\n");
+    store.engine().clean();
+    assert_eq!(status(&old), "active");
+
+    // Forgotten, with its note in the trash; and restored for good.
+    store.edit_note(name, "status: active", "status: forgotten");
+    store.engine().clean();
+    assert!(store.engine().find(&old).is_none() && store.notes().is_empty());
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
+    store.engine().bring_back(&old);
+    store.engine().clean();
+    assert_eq!(status(&old), "active");
+    assert!(store.note(name).contains("\nstatus: active\n"), "{}", store.note(name));
+    // A status that is only ever worked out is put right.
+    store.edit_note(name, "status: active", "status: faded");
+    store.engine().clean();
+    assert!(store.note(name).contains("\nstatus: active\n"), "{}", store.note(name));
+}
