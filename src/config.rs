@@ -115,11 +115,13 @@ pub struct RecallConfig {
     pub limit: u32,
     /// Projects that are searched besides global where the call names none.
     pub scopes: Vec<String>,
+    /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of another table.
+    pub model: String,
 }
 
 impl Default for RecallConfig {
     fn default() -> Self {
-        RecallConfig { limit: 8, scopes: Vec::new() }
+        RecallConfig { limit: 8, scopes: Vec::new(), model: "built-in".into() }
     }
 }
 

@@ -106,6 +106,11 @@ pub fn is_unspaced(c: char) -> bool {
         | '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFF}')
 }
 
+/// Whether a folded word carries no content.
+pub fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
+}
+
 /// Whether `c` can stand inside a word: letters, digits and the marks that belong to them.
 fn is_word(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() || is_combining_mark(c) }
@@ -198,7 +203,8 @@ fn without_possessives(text: &str) -> String {
     kept
 }
 
-fn distinct(mut terms: Vec<String>) -> Vec<String> {
+/// Each term once, in order of first occurrence.
+pub fn distinct(mut terms: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::with_capacity(terms.len());
     let first: Vec<bool> = terms.iter().map(|term| seen.insert(term.as_str())).collect();
     let mut first = first.into_iter();
@@ -302,7 +308,7 @@ impl Scan {
 
     fn word(&mut self, word: &str) {
         let word = cut(word);
-        if word.is_empty() || (self.drop_stop_words && STOP_WORDS.binary_search(&word).is_ok()) {
+        if word.is_empty() || (self.drop_stop_words && is_stop_word(word)) {
             return;
         }
         let english = word.bytes().all(|byte| byte.is_ascii_lowercase());

@@ -210,6 +210,32 @@ pub(super) struct Recall {
     no_reinforce: bool,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct Why {
+    /// What was looked for, in plain words
+    query: String,
+    /// The memory: its id, or a unique start of it
+    id: String,
+    /// Hits, 1 to 50
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
+    limit: Option<u32>,
+    /// A project to search besides global
+    #[arg(long = "scope", value_name = "PROJECT")]
+    scope: Vec<String>,
+    /// faded, superseded or all_scopes
+    #[arg(long = "include", value_name = "WHAT")]
+    include: Vec<String>,
+}
+
+impl Why {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        door.read_back();
+        let Why { query, id, limit, scope, include } = self;
+        let request = RecallRequest { limit, scope, include, ..RecallRequest::of(&query) };
+        door.say(&door.engine.why_hit(&request, &id)?, say::why)
+    }
+}
+
 impl Recall {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
         door.read_back();

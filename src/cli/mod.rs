@@ -104,6 +104,8 @@ enum Command {
     Remember(memories::Remember),
     /// Find memories
     Recall(memories::Recall),
+    /// Say why a query returns a memory, or does not
+    Why(memories::Why),
     /// Show memories whole
     Open(memories::Open),
     /// Change fields of a memory
@@ -242,6 +244,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
     let done = match command {
         Command::Remember(command) => command.run(&door),
         Command::Recall(command) => command.run(&door),
+        Command::Why(command) => command.run(&door),
         Command::Open(command) => command.run(&door),
         Command::Revise(command) => command.run(&door),
         Command::Edit(command) => command.run(&door, environment.editor.as_deref()),

@@ -8,11 +8,13 @@ mod adopt;
 mod commit;
 mod compact;
 mod doctor;
+mod fit;
 mod forget;
 mod history;
 mod hubs;
 mod inspect;
 mod lenient;
+mod meaning;
 mod move_vault;
 mod notes;
 mod open;
@@ -34,10 +36,11 @@ mod tidy;
 mod upkeep;
 mod vanish;
 mod waiting;
+mod why;
 
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use jiff::tz::TimeZone;
 
@@ -62,6 +65,7 @@ pub use revise::{ReviseAnswer, ReviseRequest};
 pub use setup::{InitAnswer, InitRequest};
 pub use tidy::{TidyAnswer, TidyRequest};
 pub use upkeep::{Done, UpkeepTask, VaultChange, Watching};
+pub use why::WhyAnswer;
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::{Config, GitMode};
@@ -120,6 +124,9 @@ pub struct Engine {
     seen_notes: Mutex<seen::Seen>,
     upkeep: Mutex<upkeep::Upkeep>,
     looked: Mutex<doctor::Looked>,
+    meaning: OnceLock<meaning::Meaning>,
+    /// For `~/` in paths.
+    user_home: Option<PathBuf>,
 }
 
 /// The index as far as this process uses it.
@@ -186,6 +193,8 @@ impl Engine {
             seen_notes: Mutex::default(),
             upkeep: Mutex::default(),
             looked: Mutex::default(),
+            meaning: OnceLock::new(),
+            user_home,
         })
     }
 
@@ -277,7 +286,8 @@ impl Engine {
     fn store_of(&self, state: State) -> Store {
         let own_notes = self.kept_shelf();
         // While this process is committing, its old commit would be waited for: the words are analysed instead.
-        let Ok(mut index) = self.index.try_lock() else { return Store::new(state, own_notes, None).0 };
+        let (model, cached) = self.known_meanings();
+        let Ok(mut index) = self.index.try_lock() else { return Store::new(state, own_notes, None, model, &cached).0 };
         if !index.was_opened {
             index.was_opened = true;
             match Index::open(&self.cache(), words::ANALYZER_VERSION) {
@@ -285,7 +295,7 @@ impl Engine {
                 Err(error) => index.trouble = Some(error.to_string()),
             }
         }
-        let (store, trouble) = Store::new(state, own_notes, index.index.as_ref());
+        let (store, trouble) = Store::new(state, own_notes, index.index.as_ref(), model, &cached);
         if let Some(error) = trouble {
             index.trouble = Some(error.to_string());
             index.index = None;

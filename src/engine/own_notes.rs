@@ -15,7 +15,7 @@ use super::Engine;
 use super::commit::stem;
 use super::recall::Hit;
 use super::seen::SeenNote;
-use super::store::{analysis_hash, document_terms};
+use super::store::{Analysed, analysis_hash, document_terms};
 use super::upkeep::VaultChange;
 use crate::clock::Timestamp;
 use crate::config::OwnNotes;
@@ -138,12 +138,6 @@ struct ReadParts {
     memories: Vec<Memory>,
 }
 
-impl ReadParts {
-    fn terms(&self) -> Vec<Vec<String>> {
-        self.memories.iter().map(document_terms).collect()
-    }
-}
-
 impl Engine {
     fn recalls_own_notes(&self) -> bool {
         self.config.vault.index != OwnNotes::None
@@ -199,12 +193,10 @@ impl Engine {
         }
         let unread = std::mem::take(&mut self.store_mut().shelf.unread);
         for path in unread {
-            let read = self.read_parts(&path);
-            let mut store = self.store_mut();
-            match read {
-                Ok(read) => store.put_note(&path, read.note.clone(), &read.terms()),
+            match self.read_parts(&path) {
+                Ok(read) => self.put_read_note(&path, read),
                 // It is gone, or cannot be read; the next look at the vault says so.
-                Err(_) => store.drop_note(&path),
+                Err(_) => self.store_mut().drop_note(&path),
             }
         }
     }
@@ -264,11 +256,18 @@ impl Engine {
             if has_same_words {
                 self.store_mut().shelf.insert(&entry.path, read.note);
             } else {
-                let terms = read.terms();
-                self.store_mut().put_note(&entry.path, read.note, &terms);
+                self.put_read_note(&entry.path, read);
             }
         }
         if is_changed { self.keep_shelf() } else { Ok(()) }
+    }
+
+    fn put_read_note(&self, path: &str, read: ReadParts) {
+        let analysed: Vec<Analysed> = {
+            let store = self.store();
+            read.memories.iter().map(|part| store.analysed(part)).collect()
+        };
+        self.store_mut().put_note(path, read.note, &analysed);
     }
 
     /// Writes down what was read, for other processes and the next one.

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::git::{Change, Git, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
-use crate::index::Index;
+use crate::index::{Index, VectorFile};
 use crate::memory::{Line, Memory, Op, Purge, State};
 use crate::note::Note;
 use crate::similarity::normal_form;
@@ -399,6 +399,7 @@ impl Engine {
     /// Makes the index anew in another folder and removes the old ones: in those the words of what was deleted stay
     /// until tantivy merges.
     pub(super) fn rebuild_index(&self) -> Result<()> {
+        VectorFile::remove_all(&self.cache())?;
         if Index::folders(&self.cache())?.is_empty() {
             return Ok(());
         }

@@ -1,11 +1,12 @@
 //! Recall: one ranking over both tiers, filters before the cut, history without extra hits, every factor on request.
 
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::fit::Fitted;
 use super::own_notes::NOTE;
 use super::prepare::time;
 use super::remember::round;
@@ -16,14 +17,22 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::kinds::Kind;
+use crate::lexical::Slot;
 use crate::memory::{GLOBAL_SCOPE, Memory, NoteRef, Source, Status};
-use crate::rank::{FOUND_FROM, Factors, STRONG_FROM};
+use crate::question::Question;
+use crate::rank::{Factors, Fit, PHRASE_WEIGHT};
 use crate::words;
 
 /// Most hits of one reply.
 const MAX_LIMIT: u32 = 50;
 /// Queries that one call may ask for one need.
 const MAX_QUERIES: usize = 5;
+/// Best candidates whose texts are looked at for phrases of the query.
+const MAX_PHRASES: usize = 60;
+/// Candidates that pass the filters and are ranked by their standing too.
+const MAX_RANKED: usize = 300;
+/// Share of the best hit's rank below which a memory that shares no word with the query is no hit.
+const NOISE_BELOW: f64 = 0.25;
 /// Superseded memories that a hit carries along.
 const MAX_PREVIOUS: usize = 5;
 
@@ -81,6 +90,16 @@ impl RecallRequest {
     pub fn of(query: &str) -> Self {
         RecallRequest { query: vec![query.to_owned()], ..RecallRequest::default() }
     }
+
+    /// The wordings that say anything.
+    pub(super) fn queries(&self) -> Result<Vec<&str>> {
+        let queries: Vec<&str> =
+            self.query.iter().map(|query| query.trim()).filter(|query| !query.is_empty()).collect();
+        if queries.len() > MAX_QUERIES {
+            return Err(Error::invalid("query", "more than 5 wordings", "ask for one need a call"));
+        }
+        Ok(queries)
+    }
 }
 
 /// What a hit superseded.
@@ -98,8 +117,25 @@ pub struct Previous {
 /// Why a hit ranks where it does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
-    /// How well its words fit, 0 to about 1.
+    /// How well it fits: the sum of the parts that follow.
+    pub fit: f64,
+    /// What its words add (about 1 where all of the query's occur).
     pub lexical: f64,
+    /// What its meaning adds.
+    #[serde(rename = "dense", default, skip_serializing_if = "is_zero")]
+    pub meaning: f64,
+    /// What it adds that the query names its speaker, or takes off that it names another one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub speaker: f64,
+    /// What neighbouring words of the query add that are neighbours in it too.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub phrase: f64,
+    /// What its date adds where the query speaks of a time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub date: f64,
+    /// What its form adds or takes off: a turn of a conversation that only asks, or is short or long.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub form: f64,
     /// Its strength now, by decay.
     pub strength: f64,
     /// Weight of its level.
@@ -108,9 +144,14 @@ pub struct Why {
     pub standing: f64,
     /// Days since its last use.
     pub idle_days: f64,
-    /// The words that matched, and their share of the fit.
+    /// The words that matched, and how well each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub words: BTreeMap<String, f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
 }
 
 /// A memory that was found.
@@ -182,7 +223,8 @@ pub struct RecallAnswer {
     pub found: bool,
     /// The hits, best first.
     pub hits: Vec<Hit>,
-    /// Memories that share a word with the query, before the filters; without a query, those that passed.
+    /// Memories that share a word with the query, or stand beside one in a conversation, before the filters; without a
+    /// query, those that passed.
     pub total: u64,
     /// What the caller should know about this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,7 +239,7 @@ enum Tier {
 }
 
 /// The filters of a request, checked.
-struct Filter {
+pub(super) struct Filter {
     scopes: Option<Vec<String>>,
     kinds: Vec<Kind>,
     tags: Vec<String>,
@@ -211,7 +253,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(request: &RecallRequest, config: &Config, zone: &TimeZone) -> Result<Filter> {
+    pub(super) fn of(request: &RecallRequest, config: &Config, zone: &TimeZone) -> Result<Filter> {
         let fold = |words: &[String]| words.iter().map(|word| words::fold(word.trim_start_matches('#'))).collect();
         let includes = |what: &str| request.include.iter().any(|included| included == what);
         if let Some(unknown) =
@@ -267,7 +309,7 @@ impl Filter {
     }
 
     /// The status under which the memory passes, or `None`.
-    fn pass(&self, memory: &Memory, config: &Config, now: Timestamp) -> Option<Status> {
+    pub(super) fn pass(&self, memory: &Memory, config: &Config, now: Timestamp) -> Option<Status> {
         let is_of_tier = match self.tier {
             Tier::Any => true,
             Tier::Memory { is_promoted } => is_promoted == memory.is_promoted(),
@@ -313,27 +355,43 @@ fn names_entity(memory: &Memory, wanted: &str) -> bool {
 }
 
 /// A memory that passed, with what ranks it.
-struct Ranked {
+pub(super) struct Ranked {
+    pub(super) id: MemoryId,
+    pub(super) factors: Factors,
+}
+
+/// A candidate with its fit but for the phrase, the best of the wordings'.
+struct Candidate {
+    total: f32,
     id: MemoryId,
-    factors: Factors,
+    slot: Slot,
+    /// Which wording fits best.
+    wording: u8,
 }
 
-/// Candidates by fit, so that the walk can stop when no later one can come into the reply.
-#[derive(PartialEq)]
-struct ByFit(f32, MemoryId);
+/// Candidates that are put in order first: few calls need more.
+const FIRST_SORTED: usize = 1_000;
 
-impl Eq for ByFit {}
-
-impl Ord for ByFit {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.total_cmp(&other.0).then_with(|| other.1.cmp(&self.1))
+impl Candidate {
+    /// Best fit first; of equal ones the smaller id.
+    fn order(&self, other: &Self) -> std::cmp::Ordering {
+        other.total.total_cmp(&self.total).then_with(|| self.id.cmp(&other.id))
     }
 }
 
-impl PartialOrd for ByFit {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
+/// Candidates in order, the best first. Most calls stop after a few, so only the first of them are sorted at once.
+fn in_order(mut all: Vec<Candidate>) -> impl Iterator<Item = Candidate> {
+    let mut rest = Vec::new();
+    if all.len() > 2 * FIRST_SORTED {
+        all.select_nth_unstable_by(FIRST_SORTED, Candidate::order);
+        rest = all.split_off(FIRST_SORTED);
     }
+    all.sort_unstable_by(Candidate::order);
+    let later = std::iter::once(rest).flat_map(|mut rest| {
+        rest.sort_unstable_by(Candidate::order);
+        rest
+    });
+    all.into_iter().chain(later)
 }
 
 impl Engine {
@@ -353,14 +411,15 @@ impl Engine {
         }
     }
 
+    /// Hits that a request gets.
+    pub(super) fn limit(&self, request: &RecallRequest) -> usize {
+        request.limit.unwrap_or(self.config.recall.limit).clamp(1, MAX_LIMIT) as usize
+    }
+
     fn recall_now(&self, request: &RecallRequest, now: Timestamp) -> Result<RecallAnswer> {
         let filter = Filter::of(request, &self.config, &self.time_zone)?;
-        let limit = request.limit.unwrap_or(self.config.recall.limit).clamp(1, MAX_LIMIT) as usize;
-        let queries: Vec<&str> =
-            request.query.iter().map(|query| query.trim()).filter(|query| !query.is_empty()).collect();
-        if queries.len() > MAX_QUERIES {
-            return Err(Error::invalid("query", "more than 5 wordings", "ask for one need a call"));
-        }
+        let limit = self.limit(request);
+        let queries = request.queries()?;
         let mut notice = self.notice(now);
         let store = self.store();
         let explain = request.explain.unwrap_or(false);
@@ -369,13 +428,13 @@ impl Engine {
         } else {
             self.search(&store, &queries, &filter, limit, now)?
         };
-        let matched = if explain { self.explain(&store, &queries, &ranked)? } else { HashMap::new() };
+        let matched = if explain { self.explain(&store, &queries, &ranked, now)? } else { HashMap::new() };
         let is_line = match request.detail.as_deref() {
             None | Some("full") => false,
             Some("line") => true,
             Some(other) => return Err(Error::invalid("detail", format!("`{other}` is not known"), "use full or line")),
         };
-        let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.lexical >= FOUND_FROM);
+        let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.fit.is_found());
         let hits: Vec<(Hit, Option<_>)> = ranked
             .iter()
             .filter_map(|ranked| {
@@ -391,7 +450,7 @@ impl Engine {
         if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
             // What has faded comes back by `restore`, not by being looked at.
             let is_used = |ranked: &&Ranked| {
-                ranked.factors.lexical >= STRONG_FROM
+                ranked.factors.fit.is_strong()
                     && ranked.factors.status == Status::Active
                     && store.state.get(ranked.id).is_some()
             };
@@ -403,7 +462,7 @@ impl Engine {
             // What lies in other projects is not shown unasked, but it is said that it is there.
             let everywhere = Filter { scopes: None, ..filter };
             let (elsewhere, _) = self.search(&store, &queries, &everywhere, MAX_LIMIT as usize, now)?;
-            let count = elsewhere.iter().filter(|ranked| ranked.factors.lexical >= FOUND_FROM).count();
+            let count = elsewhere.iter().filter(|ranked| ranked.factors.fit.is_found()).count();
             if count > 0 {
                 let elsewhere = format!(
                     "{count} fitting memories of projects that were not searched: name them in `scope`, or include `all_scopes`"
@@ -449,7 +508,7 @@ impl Engine {
             .memories()
             .filter_map(|memory| {
                 let status = filter.pass(memory, &self.config, now)?;
-                Some(Ranked { id: memory.id, factors: self.factors(memory, status, 0.0, now) })
+                Some(Ranked { id: memory.id, factors: self.factors(memory, status, Fit::default(), now) })
             })
             .collect();
         let total = ranked.len() as u64;
@@ -458,7 +517,7 @@ impl Engine {
         (ranked, total)
     }
 
-    fn search(
+    pub(super) fn search(
         &self,
         store: &Store,
         queries: &[&str],
@@ -466,27 +525,35 @@ impl Engine {
         limit: usize,
         now: Timestamp,
     ) -> Result<(Vec<Ranked>, u64)> {
-        let mut scorer = self.scorer();
-        let mut fits: Vec<(MemoryId, f32)> = Vec::new();
-        for query in queries {
-            let (hits, _) = store.score(&words::query_terms(query), &mut scorer, &[])?;
-            fits.extend(hits);
-        }
-        self.put_scorer(scorer);
-        if queries.len() > 1 {
-            // Several wordings of one need: the best fit counts.
-            fits.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-            fits.dedup_by_key(|(id, _)| *id);
-        }
-        let total = fits.len() as u64;
-        let mut by_fit: BinaryHeap<ByFit> = fits.into_iter().map(|(id, fit)| ByFit(fit, id)).collect();
+        let fitted = self.fitted(store, queries, now)?;
+        let matched = fitted.iter().map(|fitted| fitted.matched).max().unwrap_or_default();
+        let candidates = store.all().filter_map(|(id, slot)| best_wording(store, &fitted, id, slot)).collect();
         let mut ranked: Vec<Ranked> = Vec::new();
-        while let Some(ByFit(fit, id)) = by_fit.pop() {
-            let lexical = f64::from(fit);
-            if ranked.len() >= limit && ranked[limit - 1].factors.rank() >= Factors::best_rank(lexical) {
+        let (mut phrases, mut passed) = (0, 0);
+        for Candidate { total, id, slot, wording } in in_order(candidates) {
+            let fitted = &fitted[usize::from(wording)];
+            let has_phrase = fitted.question.has_phrase() && phrases < MAX_PHRASES;
+            let best = Factors::best_rank(if has_phrase { total + PHRASE_WEIGHT } else { total });
+            if passed == MAX_RANKED || (ranked.len() >= limit && ranked[limit - 1].factors.rank() >= best) {
                 break;
             }
-            let Some((factors, dated)) = self.ranked(store, id, filter, lexical, now) else { continue };
+            let mut fit = fitted.of(&store.shapes, &store.lengths, slot);
+            let (factors, dated) = match store.state.get(id) {
+                Some(memory) => {
+                    let Some(status) = filter.pass(memory, &self.config, now) else { continue };
+                    if has_phrase {
+                        phrases += 1;
+                        fit.phrase = fitted.question.phrase(&memory.text);
+                    }
+                    (self.factors(memory, status, fit, now), Some(memory.dated()))
+                }
+                // What a person wrote does not ebb; of equal fits the memory comes first.
+                None if store.shelf.outline(id).is_some_and(|outline| filter.passes_part(&outline)) => {
+                    (Factors { fit, score: 1.0, usual: 1.0, level: 1.0, status: Status::Active }, None)
+                }
+                None => continue,
+            };
+            passed += 1;
             let candidate = Ranked { id, factors };
             let place = ranked.partition_point(|better| {
                 let order = better.factors.rank().total_cmp(&candidate.factors.rank());
@@ -500,46 +567,63 @@ impl Engine {
                 ranked.truncate(limit);
             }
         }
+        // What shares no word is noise beside what fits far better.
+        let floor = ranked.first().map_or(0.0, |best| best.factors.rank() * NOISE_BELOW);
+        ranked.retain(|ranked| ranked.factors.fit.lexical > 0.0 || ranked.factors.rank() >= floor);
+        let total = matched.max(ranked.len()) as u64;
         Ok((ranked, total))
     }
 
-    /// What ranks a memory or a part of a note, and its date; `None` where it does not pass.
-    fn ranked(
+    /// One memory with all that ranks it, whether it passes any filter or not.
+    pub(super) fn ranked_for(
         &self,
         store: &Store,
-        id: MemoryId,
-        filter: &Filter,
-        lexical: f64,
+        queries: &[&str],
+        memory: &Memory,
         now: Timestamp,
-    ) -> Option<(Factors, Option<Timestamp>)> {
-        if let Some(memory) = store.state.get(id) {
-            let status = filter.pass(memory, &self.config, now)?;
-            return Some((self.factors(memory, status, lexical, now), Some(memory.dated())));
-        }
-        // What a person wrote does not ebb; of equal fits the memory comes first.
-        store.shelf.outline(id).filter(|outline| filter.passes_part(outline))?;
-        Some((Factors { lexical, score: 1.0, level: 1.0, status: Status::Active }, None))
+    ) -> Result<Ranked> {
+        let slot = store.slot_of(memory.id).unwrap_or_default();
+        let fits = self.fitted(store, queries, now)?.into_iter().map(|fitted| {
+            let phrase = fitted.question.phrase(&memory.text);
+            Fit { phrase, ..fitted.of(&store.shapes, &store.lengths, slot) }
+        });
+        let best = fits.reduce(|best, other| if other.total() > best.total() { other } else { best });
+        let status = memory.status(&self.config, now);
+        Ok(Ranked { id: memory.id, factors: self.factors(memory, status, best.unwrap_or_default(), now) })
     }
 
-    fn factors(&self, memory: &Memory, status: Status, lexical: f64, now: Timestamp) -> Factors {
+    /// Each wording of the need, with how well all memories fit it.
+    fn fitted(&self, store: &Store, queries: &[&str], now: Timestamp) -> Result<Vec<Fitted>> {
+        let mut scorer = self.scorer();
+        let fitted = queries.iter().map(|query| store.fit(query, now, &self.time_zone, &mut scorer)).collect();
+        self.put_scorer(scorer);
+        fitted
+    }
+
+    fn factors(&self, memory: &Memory, status: Status, fit: Fit, now: Timestamp) -> Factors {
         let score = memory.trace(&self.config).score(&self.config.decay, now);
-        Factors { lexical, score, level: memory.level.weight(), status }
+        let usual = self.config.kind_profile(memory.kind).strength;
+        Factors { fit, score, usual, level: memory.level.weight(), status }
     }
 
     /// The words that each of the few final hits matched.
-    fn explain(
+    pub(super) fn explain(
         &self,
         store: &Store,
         queries: &[&str],
         ranked: &[Ranked],
+        now: Timestamp,
     ) -> Result<HashMap<MemoryId, BTreeMap<String, f64>>> {
-        let ids: Vec<MemoryId> = ranked.iter().map(|ranked| ranked.id).collect();
+        let places: Vec<(MemoryId, Slot)> =
+            ranked.iter().filter_map(|ranked| Some((ranked.id, store.slot_of(ranked.id)?))).collect();
+        let slots: Vec<Slot> = places.iter().map(|(_, slot)| *slot).collect();
         let mut scorer = self.scorer();
         let mut matched: HashMap<MemoryId, BTreeMap<String, f64>> = HashMap::new();
         for query in queries {
-            let (_, explained) = store.score(&words::query_terms(query), &mut scorer, &ids)?;
-            for (id, words) in explained {
-                let known = matched.entry(id).or_default();
+            let question = Question::read(query, now, &self.time_zone);
+            let explained = store.explained(&question, &slots, &mut scorer)?;
+            for ((id, _), words) in places.iter().zip(explained) {
+                let known = matched.entry(*id).or_default();
                 for (word, share) in words {
                     let best = known.entry(word).or_insert(0.0);
                     *best = best.max(round(f64::from(share)));
@@ -550,9 +634,23 @@ impl Engine {
         Ok(matched)
     }
 
-    fn why(&self, memory: &Memory, ranked: &Ranked, words: Option<&BTreeMap<String, f64>>, now: Timestamp) -> Why {
+    pub(super) fn why(
+        &self,
+        memory: &Memory,
+        ranked: &Ranked,
+        words: Option<&BTreeMap<String, f64>>,
+        now: Timestamp,
+    ) -> Why {
+        let fit = &ranked.factors.fit;
+        let part = |part: f32| round(f64::from(part));
         Why {
-            lexical: round(ranked.factors.lexical),
+            fit: part(fit.total()),
+            lexical: part(fit.lexical_part()),
+            meaning: part(fit.meaning_part()),
+            speaker: part(fit.speaker_part()),
+            phrase: part(fit.phrase_part()),
+            date: part(fit.date_part()),
+            form: part(fit.form_part()),
             strength: round(ranked.factors.score),
             level: ranked.factors.level,
             standing: round(ranked.factors.standing()),
@@ -562,7 +660,7 @@ impl Engine {
     }
 
     fn hit(&self, store: &Store, memory: &Memory, ranked: &Ranked, now: Timestamp) -> Hit {
-        let rank = if ranked.factors.lexical > 0.0 { ranked.factors.rank() } else { ranked.factors.score };
+        let rank = if ranked.factors.fit == Fit::default() { ranked.factors.score } else { ranked.factors.rank() };
         Hit { score: round(rank), status: ranked.factors.status.as_str().into(), ..self.describe(store, memory, now) }
     }
 
@@ -593,6 +691,15 @@ impl Engine {
             why: None,
         }
     }
+}
+
+/// The wording that a memory fits best, where it fits any.
+fn best_wording(store: &Store, fitted: &[Fitted], id: MemoryId, slot: Slot) -> Option<Candidate> {
+    let fits = fitted.iter().zip(0..).filter_map(|(fitted, wording)| {
+        let fit = fitted.of(&store.shapes, &store.lengths, slot);
+        fit.is_any().then(|| Candidate { total: fit.total(), id, slot, wording })
+    });
+    fits.reduce(|best, other| if other.total > best.total { other } else { best })
 }
 
 /// What a memory replaced, and what that had replaced, newest first.

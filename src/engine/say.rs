@@ -6,7 +6,7 @@ use super::remember::Outcome;
 use super::{
     Area, Candidate, CompactAnswer, DoctorAnswer, Done, ForgetAnswer, Hit, InitAnswer, InspectAnswer, Level,
     MovedVault, NoteList, OpenAnswer, OverviewKind, PromoteAnswer, Promoted, ReadNote, RecallAnswer, ReinforceAnswer,
-    RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where,
+    RememberAnswer, RestoreAnswer, ReviseAnswer, Stats, TidyAnswer, Where, Why, WhyAnswer,
 };
 use crate::clock::Timestamp;
 use crate::config::Durability;
@@ -124,17 +124,47 @@ fn hit_lines(text: &mut String, hit: &Hit) {
         line!(text, "  no longer true: {newer} took its place");
     }
     if let Some(why) = &hit.why {
-        let words: Vec<String> = why.words.iter().map(|(word, share)| format!("{word} {share}")).collect();
-        line!(
-            text,
-            "  why: fit {} ({}) × standing {} (strength {}, idle {} days)",
-            why.lexical,
-            words.join(", "),
-            why.standing,
-            why.strength,
-            why.idle_days
-        );
+        why_line(text, why);
     }
+}
+
+/// Every part of a fit, in one line.
+fn why_line(text: &mut String, why: &Why) {
+    let words: Vec<String> = why.words.iter().map(|(word, share)| format!("{word} {share}")).collect();
+    let mut parts = Vec::new();
+    if !words.is_empty() {
+        parts.push(format!("words {}: {}", why.lexical, words.join(" ")));
+    }
+    let named = [
+        ("meaning", why.meaning),
+        ("speaker", why.speaker),
+        ("phrase", why.phrase),
+        ("date", why.date),
+        ("form", why.form),
+    ];
+    parts.extend(named.iter().filter(|(_, part)| *part != 0.0).map(|(name, part)| format!("{name} {part}")));
+    line!(
+        text,
+        "  why: fit {} ({}) × standing {} (strength {}, idle {} days)",
+        why.fit,
+        parts.join(", "),
+        why.standing,
+        why.strength,
+        why.idle_days
+    );
+}
+
+/// Why a memory is where it is among the hits, or is none.
+pub fn why(answer: &WhyAnswer) -> String {
+    let mut text = format!("{} {}\n", answer.id, hanging(&answer.text));
+    for reason in &answer.reasons {
+        line!(text, "  {reason}");
+    }
+    why_line(&mut text, &answer.why);
+    if let Some(last) = answer.last_score.filter(|_| !answer.is_returned) {
+        line!(text, "  the last hit that is returned has {last}");
+    }
+    text
 }
 
 /// Everything about the opened memories.

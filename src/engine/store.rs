@@ -1,16 +1,19 @@
 //! What a process knows at one moment: the folded state, and where the words of each memory lie.
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::fit::{Shapes, Sketch, meant, seat};
 use super::own_notes::{OwnNote, Shelf};
 use crate::clock::Timestamp;
+use crate::embedding::{Model, Vector};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
-use crate::index::{Document, Index, Joined, Tail, Terms};
+use crate::index::{Cached, Document, Index, Joined, Lacking, Tail, Terms, VectorFile, Vectors};
 use crate::journal::Told;
-use crate::lexical::{Lengths, Posting, Scorer, Slot};
+use crate::lexical::{Lengths, Posting, Slot, Spelling};
 use crate::memory::{Memory, State};
 use crate::similarity;
 use crate::words;
@@ -18,8 +21,9 @@ use crate::words;
 /// Postings that are walked for the candidates of one new memory; the rarest word's in any case.
 const MAX_CANDIDATE_POSTINGS: usize = 2_000;
 
-/// The words that a memory matched, and what each adds to its score.
-pub(super) type Explained = HashMap<MemoryId, Vec<(String, f32)>>;
+/// Vectors that are made before a new process answers, where the file with them is gone: about half a second's. The
+/// rest follows in the background.
+const VECTORS_AT_ONCE: usize = 20_000;
 
 /// A place in the word statistics. A memory whose words change gets a new one; the old one is never used again.
 #[derive(Debug, Clone, Copy)]
@@ -29,15 +33,27 @@ struct Place {
     hash: u64,
 }
 
+/// The words, shape and meaning of one text.
+pub(super) struct Analysed {
+    terms: Vec<String>,
+    sketch: Sketch,
+    vector: Option<Vector>,
+}
+
 /// The folded state with the words of all memories.
 #[derive(Default)]
 pub(super) struct Store {
     pub(super) state: State,
     slots: FxHashMap<MemoryId, Slot>,
     places: Vec<Place>,
-    lengths: Lengths,
-    tail: Tail,
-    terms: Option<Terms>,
+    pub(super) lengths: Lengths,
+    pub(super) tail: Tail,
+    pub(super) terms: Option<Terms>,
+    pub(super) shapes: Shapes,
+    /// What makes vectors of texts, where meanings count.
+    pub(super) model: Option<Arc<Model>>,
+    /// All words, for what resembles an unknown one; made at the first of those.
+    spelling: Mutex<Option<Spelling>>,
     /// Documents of the index that are of no use any more.
     strays: Vec<u64>,
     /// Parts of the person's own notes, which have words here and no lines in the journal.
@@ -48,15 +64,23 @@ pub(super) struct Store {
 
 impl Store {
     /// Makes the store of a state, with the words that the index has; the rest is analysed. Where the index cannot
-    /// be read, everything is.
-    pub(super) fn new(state: State, shelf: Shelf, index: Option<&Index>) -> (Store, Option<Error>) {
-        let mut store = Store { state, shelf, ..Store::default() };
+    /// be read, everything is. Meanings come from `cached`, or from `model`.
+    pub(super) fn new(
+        state: State,
+        shelf: Shelf,
+        index: Option<&Index>,
+        model: Option<Arc<Model>>,
+        cached: &Cached,
+    ) -> (Store, Option<Error>) {
+        let mut store = Store { state, shelf, model, ..Store::default() };
+        store.shapes.vectors = Vectors::new(store.model.as_ref().map_or(0, |model| model.dimensions()));
         let memories = store.state.memories().map(|memory| Place { id: memory.id, hash: analysis_hash(memory) });
         let parts = store.shelf.parts().filter(|(id, _)| store.state.get(*id).is_none());
         let mut all: Vec<Place> = memories.chain(parts.map(|(id, hash)| Place { id, hash })).collect();
         all.sort_unstable_by_key(|place| place.id);
         store.slots = all.iter().zip(0..).map(|(place, slot)| (place.id, slot)).collect();
         store.places = all;
+        store.take_shapes(cached);
         let mut trouble = None;
         match index.map(|index| store.join(index)).transpose() {
             Ok(Some(joined)) => store.take_documents(&joined),
@@ -65,6 +89,107 @@ impl Store {
         }
         store.analyse_the_rest();
         (store, trouble)
+    }
+
+    /// Shapes and meanings of all memories; the first [`VECTORS_AT_ONCE`] that the cache lacks are made.
+    fn take_shapes(&mut self, cached: &Cached) {
+        let mut lacking = Vec::new();
+        for (slot, place) in (0..).zip(&self.places) {
+            let memory = self.state.get(place.id);
+            let outline = if memory.is_none() { self.shelf.outline(place.id) } else { None };
+            let Some(known) = memory.or(outline.as_ref()) else { continue };
+            self.shapes.set(slot, &Sketch::of(known));
+            match cached.get(place.hash) {
+                Some((scale, values)) => self.shapes.vectors.set(slot, scale, values),
+                None if memory.is_some() => lacking.push(place.id),
+                // Its note has to be read for that.
+                None if self.model.is_some() => self.shelf.mark_unread(place.id),
+                None => {}
+            }
+        }
+        lacking.truncate(VECTORS_AT_ONCE);
+        self.take_vectors(&self.made_vectors(&lacking));
+    }
+
+    /// The vectors of memories, made anew, with the hash of the text they were made of.
+    pub(super) fn made_vectors(&self, ids: &[MemoryId]) -> Vec<(MemoryId, u64, Vector)> {
+        let Some(model) = &self.model else { return Vec::new() };
+        let made = ids.iter().filter_map(|id| {
+            let slot = *self.slots.get(id)?;
+            let memory = self.state.get(*id)?;
+            Some((*id, self.places[slot as usize].hash, model.vector(&meant(memory))))
+        });
+        made.collect()
+    }
+
+    /// Takes vectors over, as far as the texts are still the same.
+    pub(super) fn take_vectors(&mut self, made: &[(MemoryId, u64, Vector)]) {
+        for (id, hash, vector) in made {
+            let slot = self.slots.get(id).copied();
+            if let Some(slot) = slot.filter(|slot| self.places[*slot as usize].hash == *hash) {
+                self.shapes.vectors.set(slot, vector.scale, vector.values.iter().copied());
+            }
+        }
+    }
+
+    /// Memories whose vector is not known yet.
+    pub(super) fn without_vector(&self) -> Vec<MemoryId> {
+        if self.vectors_lacking() == 0 {
+            return Vec::new();
+        }
+        let lacking = self.slots.iter().filter(|(_, slot)| self.shapes.vectors.get(**slot).is_none());
+        lacking.map(|(id, _)| *id).collect()
+    }
+
+    /// How many vectors are not known yet.
+    pub(super) fn vectors_lacking(&self) -> usize {
+        if self.model.is_none() { 0 } else { self.slots.len() - self.shapes.vectors.known() }
+    }
+
+    /// The vectors that the file lacks.
+    pub(super) fn unsaved_vectors(&self, file: &VectorFile, known: Cached) -> Lacking {
+        let vectors = self.slots.values().filter_map(|slot| {
+            let (scale, values) = self.shapes.vectors.get(*slot)?;
+            Some((self.places[*slot as usize].hash, scale, values))
+        });
+        file.lacking(known, vectors)
+    }
+
+    /// The words most like one that nobody holds.
+    pub(super) fn similar(&self, word: &str) -> Result<Vec<(String, f32)>> {
+        let mut spelling = self.spelling.lock().unwrap_or_else(PoisonError::into_inner);
+        let spelling = match &mut *spelling {
+            Some(known) => known,
+            unknown => {
+                let mut known = Spelling::default();
+                if let Some(terms) = &self.terms {
+                    known.add(terms.words()?.iter().map(String::as_str));
+                }
+                known.add(self.tail.words());
+                unknown.insert(known)
+            }
+        };
+        let mut trouble = None;
+        let similar = spelling.similar(word, |other| {
+            self.is_held(other).unwrap_or_else(|error| {
+                trouble = Some(error);
+                false
+            })
+        });
+        trouble.map_or(Ok(similar), Err)
+    }
+
+    /// Whether any memory holds a word, or did lately.
+    pub(super) fn is_held(&self, word: &str) -> Result<bool> {
+        let indexed = self.terms.as_ref().map_or(Ok(0), |terms| terms.holders(word))?;
+        Ok(indexed + self.tail.holders(word) > 0)
+    }
+
+    fn add_to_tail(&mut self, slot: Slot, terms: &[String]) {
+        self.tail.add(slot, terms);
+        if let Some(spelling) = self.spelling.get_mut().unwrap_or_else(PoisonError::into_inner) {
+            spelling.add(terms.iter().map(String::as_str));
+        }
     }
 
     fn join(&self, index: &Index) -> Result<Joined> {
@@ -77,7 +202,10 @@ impl Store {
     fn take_documents(&mut self, joined: &Joined) {
         let mut has_document = vec![false; self.places.len()];
         for (slot, length) in &joined.documents {
-            self.lengths.set(*slot, *length);
+            if self.lengths.get(*slot) != Some(*length) {
+                let seat = self.state.get(self.places[*slot as usize].id).and_then(seat);
+                self.lengths.set(*slot, *length, seat);
+            }
             has_document[*slot as usize] = true;
         }
         self.tail.retain(|slot| !has_document[slot as usize]);
@@ -97,12 +225,13 @@ impl Store {
         for (id, slot) in missing {
             if let Some(memory) = self.state.get(id) {
                 let terms = document_terms(memory);
-                self.lengths.set(slot, terms.len() as u32);
-                self.tail.add(slot, &terms);
+                self.lengths.set(slot, terms.len() as u32, seat(memory));
+                self.add_to_tail(slot, &terms);
             } else {
                 self.shelf.mark_unread(id);
             }
         }
+        self.lengths.settle();
     }
 
     /// Takes over a newer commit of the index.
@@ -148,6 +277,7 @@ impl Store {
         for id in changed {
             self.update(id);
         }
+        self.lengths.settle();
     }
 
     fn update(&mut self, id: MemoryId) {
@@ -167,21 +297,40 @@ impl Store {
             }
         }
         let hash = analysis_hash(memory);
-        if slot.is_some_and(|slot| self.places[slot as usize].hash == hash) {
+        let sketch = Sketch::of(memory);
+        if let Some(slot) = slot.filter(|slot| self.places[*slot as usize].hash == hash) {
+            if self.shapes.set(slot, &sketch) {
+                let words = self.lengths.get(slot).unwrap_or_default();
+                self.lengths.set(slot, words, sketch.seat);
+            }
             return;
         }
-        let terms = document_terms(memory);
-        self.place(id, hash, &terms);
+        let analysed = self.analysed(memory);
+        self.place(id, hash, &analysed);
     }
 
-    /// Gives what `id` names a place with these words, a new one.
-    fn place(&mut self, id: MemoryId, hash: u64, terms: &[String]) {
+    /// What is known of a memory, or a part of a note, by its text.
+    pub(super) fn analysed(&self, memory: &Memory) -> Analysed {
+        Analysed {
+            terms: document_terms(memory),
+            sketch: Sketch::of(memory),
+            vector: self.model.as_ref().map(|model| model.vector(&meant(memory))),
+        }
+    }
+
+    /// Gives what `id` names a place of its own with these words, a new one.
+    fn place(&mut self, id: MemoryId, hash: u64, analysed: &Analysed) {
+        let Analysed { terms, sketch, vector } = analysed;
         self.leave(id);
         let slot = self.places.len() as Slot;
         self.places.push(Place { id, hash });
         self.slots.insert(id, slot);
-        self.lengths.set(slot, terms.len() as u32);
-        self.tail.add(slot, terms);
+        self.lengths.set(slot, terms.len() as u32, sketch.seat);
+        self.shapes.set(slot, sketch);
+        self.add_to_tail(slot, terms);
+        if let Some(vector) = vector {
+            self.shapes.vectors.set(slot, vector.scale, vector.values.iter().copied());
+        }
     }
 
     /// Takes away the place of what `id` names.
@@ -191,14 +340,15 @@ impl Store {
         }
     }
 
-    /// Puts a note of the person's own in place of what was known of it, with the words of its parts.
-    pub(super) fn put_note(&mut self, path: &str, note: OwnNote, terms: &[Vec<String>]) {
+    /// Puts a note of the person's own in place of what was known of it, with what its parts say.
+    pub(super) fn put_note(&mut self, path: &str, note: OwnNote, parts: &[Analysed]) {
         self.drop_note(path);
-        for ((id, hash), terms) in note.parts(path).zip(terms) {
+        for ((id, hash), analysed) in note.parts(path).zip(parts) {
             if self.state.get(id).is_none() {
-                self.place(id, hash, terms);
+                self.place(id, hash, analysed);
             }
         }
+        self.lengths.settle();
         self.shelf.insert(path, note);
     }
 
@@ -209,11 +359,24 @@ impl Store {
                 self.leave(id);
             }
         }
+        self.lengths.settle();
+    }
+
+    /// The slot of a memory.
+    pub(super) fn slot_of(&self, id: MemoryId) -> Option<Slot> {
+        self.slots.get(&id).copied()
+    }
+
+    /// Every memory with its slot, in the order of the slots.
+    pub(super) fn all(&self) -> impl Iterator<Item = (MemoryId, Slot)> {
+        let current = self.places.iter().zip(0..).filter(|(_, slot)| self.lengths.get(*slot).is_some());
+        current.map(|(place, slot)| (place.id, slot))
     }
 
     fn drop_slot(&mut self, id: MemoryId, slot: Slot) {
         self.lengths.remove(slot);
         self.tail.remove(slot);
+        self.shapes.remove(slot);
         self.slots.remove(&id);
         if self.terms.is_some() {
             self.strays.push(id.bits());
@@ -277,31 +440,6 @@ impl Store {
         }
         best.sort_unstable_by(better);
         Ok(best.into_iter().map(|(_, id)| id).collect())
-    }
-
-    /// Scores all memories for the words of a query: (memory, lexical score), and what explains a score.
-    pub(super) fn score(
-        &self,
-        query: &[String],
-        scorer: &mut Scorer,
-        explain: &[MemoryId],
-    ) -> Result<(Vec<(MemoryId, f32)>, Explained)> {
-        let matches = scorer.score(query, &self.lengths, |word, out: &mut Vec<Posting>| {
-            if let Some(terms) = &self.terms {
-                terms.postings(word, out)?;
-            }
-            self.tail.postings(word, out);
-            Ok::<(), Error>(())
-        })?;
-        let hits = matches.hits().iter().map(|hit| (self.places[hit.slot as usize].id, hit.score)).collect();
-        let explained = explain
-            .iter()
-            .filter_map(|id| {
-                let words = matches.explain(*self.slots.get(id)?);
-                Some((*id, words.into_iter().map(|(word, share)| (word.to_owned(), share)).collect()))
-            })
-            .collect();
-        Ok((hits, explained))
     }
 
     /// Memories that have no document yet.
@@ -390,17 +528,21 @@ pub(super) fn analysis_hash(memory: &Memory) -> u64 {
 }
 
 /// FNV-1a, 64 bit: the same in every version, fast on short texts.
-struct Fnv(u64);
+pub(super) struct Fnv(u64);
 
 impl Fnv {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 
-    fn add(&mut self, text: &str) {
+    pub(super) fn add(&mut self, text: &str) {
         for byte in text.bytes().chain([0]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
+    }
+
+    pub(super) fn value(&self) -> u64 {
+        self.0
     }
 }
 

@@ -340,6 +340,7 @@ impl Engine {
         };
         match task {
             Task::Index => match self.store().without_document() {
+                _ if self.store().vectors_lacking() > 0 => Some(now),
                 0 => None,
                 waiting if waiting >= FOLD_FROM => Some(now),
                 _ => Some(began.unwrap_or(since).plus_millis(FOLD_SMALL_AFTER_MS)),
@@ -489,6 +490,8 @@ impl Engine {
     /// Brings the index up to date: how many memories came in, or none where another process is at it; then it is
     /// left to that one. A fault only makes recall slower; it is shown as a notice as well.
     pub(super) fn fold_index(&self) -> Result<Option<usize>> {
+        // Without the file they are only made anew by the next process.
+        drop(self.keep_meanings());
         let (missing, gone) = self.store().missing_documents();
         if missing.is_empty() && gone.is_empty() {
             return Ok(Some(0));

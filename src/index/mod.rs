@@ -10,6 +10,7 @@
 //! behind, the next number is used, and [`Index::remove_left_behind`] removes it once a newer one is there.
 
 mod tail;
+mod vectors;
 
 use std::collections::{BTreeSet, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,6 +30,7 @@ use tantivy::{
 };
 
 pub use self::tail::Tail;
+pub use self::vectors::{Cached, Lacking, VectorFile, Vectors};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::lexical::{Posting, Slot};

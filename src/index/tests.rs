@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::id::hash64;
-use crate::lexical::{Lengths, Scorer};
+use crate::lexical::{Asked, Lengths, Scorer};
 
 const VERSION: u32 = 7;
 
@@ -82,20 +82,25 @@ fn read(terms: &Terms, word: &str) -> Result<Vec<(Slot, u32)>> {
 fn scores(joined: &Joined, texts: &Texts, query: &[String]) -> BTreeMap<Slot, u32> {
     let (mut lengths, mut tail) = (Lengths::default(), Tail::default());
     for (slot, length) in &joined.documents {
-        lengths.set(*slot, *length);
+        lengths.set(*slot, *length, None);
     }
     for (slot, terms) in texts {
         if lengths.get(*slot).is_none() {
             tail.add(*slot, terms);
-            lengths.set(*slot, terms.len() as u32);
+            lengths.set(*slot, terms.len() as u32, None);
         }
     }
-    let mut scorer = Scorer::default();
-    let found = scorer.score(query, &lengths, |word, out| {
-        joined.terms.postings(word, out)?;
-        tail.postings(word, out);
-        Ok::<(), Error>(())
-    });
+    let (mut scorer, names) = (Scorer::default(), std::collections::HashSet::new());
+    let found = scorer.score(
+        Asked { words: query, names: &names },
+        &lengths,
+        |word, out| {
+            joined.terms.postings(word, out)?;
+            tail.postings(word, out);
+            Ok::<(), Error>(())
+        },
+        |_, _| Ok(Vec::new()),
+    );
     found.unwrap().hits().iter().map(|hit| (hit.slot, hit.score.to_bits())).collect()
 }
 

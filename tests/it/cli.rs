@@ -191,7 +191,7 @@ fn recall_gives_lines_or_json() {
           "text": "Prefers tea over coffee.",
           "kind": "preference",
           "tier": "short_term",
-          "score": 1.0,
+          "score": 1.775,
           "created": "2026-11-29T12:00:00.000Z",
           "tags": [
             "drinks"
@@ -205,7 +205,9 @@ fn recall_gives_lines_or_json() {
             "client": "ebbmark"
           },
           "why": {
+            "fit": 1.775,
             "lexical": 1.0,
+            "dense": 0.775,
             "strength": 1.0,
             "level": 1.0,
             "standing": 1.0,
@@ -547,8 +549,8 @@ fn json_has_the_promised_fields() {
         has_shape(found, &hit, &hit_maybe);
         has_shape(
             &found["why"],
-            &["lexical", "strength", "level"],
-            &["dense", "graph", "recency", "standing", "idle_days", "words"],
+            &["fit", "lexical", "strength", "level"],
+            &["dense", "speaker", "phrase", "date", "form", "standing", "idle_days", "words"],
         );
     }
     let opened = store.json(&["open", TEA, "--history"]);

@@ -41,6 +41,7 @@ mod killed;
 mod look_alikes;
 mod machines;
 mod mcp;
+mod meaning;
 mod messages;
 mod next_steps;
 mod older_journals;

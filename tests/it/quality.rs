@@ -1,8 +1,14 @@
 //! Recall finds what was said: a store of look-alikes with one right answer a question, wherever the words lie.
 
+#[path = "../../examples/shared/evaluation.rs"]
+mod evaluation;
+
+use std::collections::{BTreeMap, HashMap};
+
 use ebbmark::clock::{Clock, Timestamp};
 use ebbmark::engine::{Engine, NewMemory, Options, RecallRequest, RememberRequest};
 use ebbmark::id::Randomness;
+use evaluation::Sums;
 use jiff::tz::TimeZone;
 
 const PEOPLE: [&str; 12] = [
@@ -83,8 +89,11 @@ fn engine(home: &std::path::Path) -> Engine {
 }
 
 fn ids_of(engine: &Engine, items: &[Item]) -> Vec<String> {
-    let memories: Vec<NewMemory> =
-        items.iter().map(|item| NewMemory { text: item.text.clone(), ..NewMemory::default() }).collect();
+    remember(engine, items.iter().map(|item| item.text.as_str()))
+}
+
+fn remember<'a>(engine: &Engine, texts: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let memories: Vec<NewMemory> = texts.map(|text| NewMemory { text: text.into(), ..NewMemory::default() }).collect();
     let answer = engine.remember(&RememberRequest::of(&memories)).unwrap();
     answer.results.into_iter().map(|result| result.id.unwrap()).collect()
 }
@@ -166,5 +175,124 @@ fn any_text_is_a_query_and_symbols_count() {
     }
     for odd in ["", "foo:", "\"", "(((", "AND OR NOT", "\0", "🙂", "the of and", "a:b~2^3 -x +y [1 TO 2]"] {
         ask(&engine, odd);
+    }
+}
+
+/// The lines of a data set, each cut at its tabs.
+fn rows<const COLUMNS: usize>(data: &str) -> Vec<[&str; COLUMNS]> {
+    data.lines().map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect()
+}
+
+/// How often a right memory came first or among the first five, and the mean of 1 over its place.
+#[derive(Default, Debug, Clone, Copy)]
+struct Score {
+    questions: f64,
+    first: f64,
+    in_five: f64,
+    reciprocal: f64,
+}
+
+impl Score {
+    fn add(&mut self, engine: &Engine, question: &str, right: &[&String]) {
+        let request = RecallRequest { limit: Some(50), reinforce: Some(false), ..RecallRequest::of(question) };
+        let hits = engine.recall(&request).unwrap().hits;
+        let place = hits.iter().position(|hit| right.contains(&&hit.id));
+        self.questions += 1.0;
+        self.first += f64::from(u8::from(place == Some(0)));
+        self.in_five += f64::from(u8::from(place.is_some_and(|place| place < 5)));
+        self.reciprocal += place.map_or(0.0, |place| 1.0 / (place + 1) as f64);
+    }
+
+    fn plus(self, other: Score) -> Score {
+        Score {
+            questions: self.questions + other.questions,
+            first: self.first + other.first,
+            in_five: self.in_five + other.in_five,
+            reciprocal: self.reciprocal + other.reciprocal,
+        }
+    }
+
+    /// Shares in percent, and the mean.
+    fn shares(self) -> (f64, f64, f64) {
+        (100.0 * self.first / self.questions, 100.0 * self.in_five / self.questions, self.reciprocal / self.questions)
+    }
+}
+
+/// 119 facts of one person's life and work in eight languages, and 179 questions of different kinds about them.
+#[test]
+fn facts_are_found_by_words_meaning_symbols_and_other_scripts() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    let facts = rows::<2>(include_str!("../data/recall/facts.tsv"));
+    let ids = remember(&engine, facts.iter().map(|[_, text]| *text));
+    let by_key: HashMap<&str, &String> = facts.iter().map(|[key, _]| *key).zip(&ids).collect();
+    let mut by_kind: BTreeMap<&str, Score> = BTreeMap::new();
+    for [kind, question, keys] in rows::<3>(include_str!("../data/recall/questions.tsv")) {
+        let right: Vec<&String> = keys.split(' ').map(|key| by_key[key]).collect();
+        by_kind.entry(kind).or_default().add(&engine, question, &right);
+    }
+    let of = |kinds: &[&str]| kinds.iter().map(|kind| by_kind[kind]).fold(Score::default(), Score::plus);
+    let all: Vec<&str> = by_kind.keys().copied().collect();
+    for (name, kinds, in_five, mean) in [
+        ("all", all.as_slice(), 88.0, 0.77),
+        ("a word in common", &["lex"], 100.0, 0.95),
+        ("no word in common", &["para"], 80.0, 0.58),
+        ("symbols", &["sym"], 100.0, 0.95),
+        ("accents", &["diac"], 100.0, 0.95),
+        ("Chinese, Japanese, Korean", &["zh", "ja", "ko"], 96.0, 0.90),
+        ("Spanish, German, French, Russian, Portuguese", &["es", "de", "fr", "ru", "pt"], 87.0, 0.72),
+    ] {
+        let (_, own_in_five, own_mean) = of(kinds).shares();
+        let told = format!("{name}: {own_in_five:.1} % in the first five, {own_mean:.3}");
+        assert!(own_in_five >= in_five - 0.3 && own_mean >= mean, "{told}; {by_kind:?}");
+    }
+}
+
+/// 345 facts; 167 questions share no word with their answer, 98 do.
+#[test]
+fn a_question_in_other_words_finds_its_answer() {
+    let home = tempfile::tempdir().unwrap();
+    let engine = engine(home.path());
+    let pairs = rows::<2>(include_str!("../data/recall/paraphrases.tsv"));
+    let facts: Vec<&str> =
+        pairs.iter().map(|[fact, _]| *fact).chain(include_str!("../data/recall/distractors.txt").lines()).collect();
+    let ids = remember(&engine, facts.iter().copied());
+    let by_text: HashMap<&str, &String> = facts.iter().copied().zip(&ids).collect();
+    let ask = |questions: &[[&str; 2]]| {
+        let mut score = Score::default();
+        questions.iter().for_each(|[fact, question]| score.add(&engine, question, &[by_text[fact]]));
+        score.shares()
+    };
+    let (first, in_five, mean) = ask(&pairs);
+    assert!(in_five >= 74.0 && mean >= 0.47, "other words: {first:.1} % first, {in_five:.1} % in five, {mean:.3}");
+    let (first, ..) = ask(&rows(include_str!("../data/recall/controls.tsv")));
+    assert!(first >= 99.0 - 0.1, "words in common: {first:.1} % first");
+}
+
+#[test]
+fn conversations_that_a_person_supplies_are_read_and_evaluated() {
+    let read = |data: &str| serde_json::from_str(data).unwrap();
+    let sets = [
+        ("LoCoMo", evaluation::locomo(&read(include_str!("../data/recall/locomo.json"))), 1, 4, 2),
+        ("LongMemEval", evaluation::longmemeval(&read(include_str!("../data/recall/longmemeval.json"))), 2, 6, 1),
+    ];
+    for (name, conversations, count, turns, questions) in sets {
+        assert_eq!(conversations.len(), count, "{name}");
+        let (mut own, mut plain, mut full) = (Sums::new(), Sums::new(), Sums::new());
+        for conversation in &conversations {
+            assert_eq!((conversation.turns.len(), conversation.questions.len()), (turns, questions), "{name}");
+            assert!(conversation.turns.iter().all(|turn| turn.happened.is_some()), "{name}");
+            let home = tempfile::tempdir().unwrap();
+            evaluation::recall(&engine(home.path()), conversation, &mut own).unwrap();
+            evaluation::plain_bm25(conversation, &mut plain);
+            evaluation::full_context(conversation, &mut full);
+        }
+        for (sums, all) in [(&own, 2.0), (&plain, 2.0), (&full, 2.0)] {
+            let sum = sums["all"];
+            assert!((sum.questions - all).abs() < 1e-9 && (sum.at_10 - all).abs() < 1e-9, "{name}: {sums:?}");
+            assert!(sum.tokens > 0.0 && sums.len() == 3, "{name}: {sums:?}");
+        }
+        assert!(own["all"].reciprocal >= 1.5, "{name}: {own:?}");
+        assert!(evaluation::table(name, &own).lines().count() == 4);
     }
 }

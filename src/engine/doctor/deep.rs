@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::own_notes::Shelf;
 use crate::engine::store::Store;
 use crate::error::Result;
-use crate::index::Index;
+use crate::index::{Cached, Index};
 use crate::words;
 
 impl Engine {
@@ -46,10 +46,11 @@ impl Engine {
             Err(error) => return Some(wrong(error.to_string())),
         };
         let state = self.store().state.clone();
-        let (joined, trouble) = Store::new(state.clone(), Shelf::default(), Some(&index));
+        let none = Cached::default();
+        let (joined, trouble) = Store::new(state.clone(), Shelf::default(), Some(&index), None, &none);
         let differing = match trouble {
             Some(error) => Err(error),
-            None => joined.differing_from(&Store::new(state, Shelf::default(), None).0),
+            None => joined.differing_from(&Store::new(state, Shelf::default(), None, None, &none).0),
         };
         match differing.as_deref() {
             Err(error) => Some(wrong(error.to_string())),

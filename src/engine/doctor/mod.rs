@@ -454,6 +454,11 @@ impl Engine {
                         defaults, also for the vault";
             findings.push(Finding::error(Area::Configuration, trouble.as_str(), next).of(&path));
         }
+        if let Some(trouble) = self.meaning_trouble() {
+            let what = format!("recall.model: {trouble}; memories are found by their words only");
+            let next = "name a table that can be read, or `built-in`, or `off`";
+            findings.push(Finding::warning(Area::Configuration, what, next).of(&path));
+        }
         findings.extend(self.warnings.iter().map(|warning| {
             Finding::warning(Area::Configuration, warning.as_str(), "correct or remove that key").of(&path)
         }));

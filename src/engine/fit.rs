@@ -1,0 +1,322 @@
+//! How well each memory fits a query: its words, its meaning, who says it, when, and the form of a turn.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::tz::TimeZone;
+
+use super::store::{Fnv, Store};
+use crate::clock::Timestamp;
+use crate::embedding::{Model, Vector, product};
+use crate::error::{Error, Result};
+use crate::index::Vectors;
+use crate::lexical::{Asked, Lengths, Matches, Posting, Scorer, Seat, Slot, StandIn};
+use crate::memory::Memory;
+use crate::question::Question;
+use crate::rank::{Fit, LONG_TURN_WORDS, Turn};
+use crate::words;
+
+/// What a word counts that is written like one that nobody holds, times their likeness.
+const WRITTEN_ALIKE: f32 = 0.7;
+/// What a word counts that means nearly the same, times their likeness.
+const OF_ONE_MEANING: f32 = 0.5;
+/// Words that mean nearly the same as one, at most.
+const MOST_OF_ONE_MEANING: usize = 5;
+/// What a turn borrows of the meaning of those around it: the one before (twice as much where that asks), the one after,
+/// two before, two after.
+const MEANING_LENT: [f32; 4] = [0.3, 0.2, 0.15, 0.1];
+/// What an answer borrows of its question.
+const MEANING_OF_QUESTION: f32 = 0.6;
+
+/// What ranking knows of a memory beside its words.
+#[derive(Debug, Clone, Copy, Default)]
+struct Shape {
+    /// Number of its speaker, from 1; 0 for none.
+    speaker: u32,
+    /// Length in words, up to [`LONG_TURN_WORDS`].
+    words: u8,
+    asks: bool,
+    dated: Timestamp,
+    /// Hash of its place in a conversation.
+    seat: u64,
+}
+
+/// Shapes and meanings by slot.
+#[derive(Debug, Default)]
+pub(super) struct Shapes {
+    rows: Vec<Shape>,
+    /// Speakers by folded name: number and how many memories they have.
+    speakers: HashMap<String, (u32, u32)>,
+    /// Folded names by number, from 1.
+    names: Vec<String>,
+    pub(super) vectors: Vectors,
+}
+
+/// What a memory says of its shape.
+pub(super) struct Sketch {
+    pub(super) seat: Option<Seat>,
+    speaker: Option<String>,
+    shape: Shape,
+}
+
+impl Sketch {
+    pub(super) fn of(memory: &Memory) -> Sketch {
+        let said = spoken(memory);
+        let asks = asks(said);
+        let seat = seat(memory);
+        let shape = Shape {
+            speaker: 0,
+            words: said.split_whitespace().count().min(usize::from(LONG_TURN_WORDS)) as u8,
+            asks,
+            dated: memory.dated(),
+            seat: seat.map_or(0, |seat| {
+                let mut hash = Fnv::new();
+                hash.add(&format!("{seat:?}"));
+                hash.value()
+            }),
+        };
+        Sketch { seat, speaker: speaker(memory).map(words::fold), shape }
+    }
+}
+
+/// Who says it.
+fn speaker(memory: &Memory) -> Option<&str> {
+    memory.sources.iter().find_map(|source| source.speaker.as_deref())
+}
+
+/// Its place in a conversation: where it is known who speaks and in which session. A scope lends another one nothing.
+pub(super) fn seat(memory: &Memory) -> Option<Seat> {
+    let source = memory.sources.iter().find(|source| source.speaker.is_some() && source.session.is_some())?;
+    let mut hash = Fnv::new();
+    hash.add(memory.scope_name());
+    hash.add(source.client.as_deref().unwrap_or_default());
+    hash.add(source.session.as_deref().unwrap_or_default());
+    let order = (source.position.unwrap_or(i64::MAX), memory.created.millis(), memory.id.bits());
+    Some(Seat { session: hash.value(), order, asks: asks(spoken(memory)) })
+}
+
+fn asks(said: &str) -> bool {
+    said.trim_end().ends_with(['?', '？'])
+}
+
+/// The text without a date in brackets at its start or end, where that is the day on which it happened.
+fn spoken(memory: &Memory) -> &str {
+    let text = memory.text.trim();
+    let Some(happened) = memory.happened else { return text };
+    let dates = words::date_terms(happened);
+    let is_date = |bracketed: &str| {
+        let terms = words::terms(bracketed);
+        !terms.is_empty() && terms.iter().all(|term| dates.contains(term) || term.contains(['-', '/', '.']))
+    };
+    let end = text.strip_suffix([']', ')']).and_then(|text| text.rsplit_once(['[', '(']));
+    if let Some((before, _)) = end.filter(|(before, bracketed)| !before.trim().is_empty() && is_date(bracketed)) {
+        return before.trim_end();
+    }
+    let start = text.strip_prefix(['[', '(']).and_then(|text| text.split_once([']', ')']));
+    match start.filter(|(bracketed, after)| !after.trim().is_empty() && is_date(bracketed)) {
+        Some((_, after)) => after.trim_start(),
+        None => text,
+    }
+}
+
+/// The text whose meaning counts: what was said, and by whom.
+pub(super) fn meant(memory: &Memory) -> String {
+    let said = spoken(memory);
+    match speaker(memory) {
+        Some(speaker) if !said.starts_with(speaker) => format!("{speaker}: {said}"),
+        _ => said.to_owned(),
+    }
+}
+
+impl Shapes {
+    /// Makes room for `slot` and sets its shape. Whether its place in a conversation is another one than before.
+    pub(super) fn set(&mut self, slot: Slot, sketch: &Sketch) -> bool {
+        let place = slot as usize;
+        if place >= self.rows.len() {
+            self.rows.resize(place + 1, Shape::default());
+        }
+        let speaker = sketch.speaker.as_deref().map_or(0, |name| self.number(name));
+        let before = std::mem::replace(&mut self.rows[place], Shape { speaker, ..sketch.shape });
+        self.release(before.speaker);
+        before.seat != sketch.shape.seat
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) {
+        if let Some(row) = self.rows.get_mut(slot as usize) {
+            let speaker = std::mem::take(row).speaker;
+            self.release(speaker);
+        }
+        self.vectors.remove(slot);
+    }
+
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some((number, count)) = self.speakers.get_mut(name) {
+            *count += 1;
+            return *number;
+        }
+        self.names.push(name.to_owned());
+        let number = self.names.len() as u32;
+        self.speakers.insert(name.to_owned(), (number, 1));
+        number
+    }
+
+    fn release(&mut self, speaker: u32) {
+        let Some(name) = (speaker as usize).checked_sub(1).and_then(|place| self.names.get(place)) else { return };
+        if let Some((_, count)) = self.speakers.get_mut(name) {
+            *count -= 1;
+        }
+    }
+
+    fn speakers(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.speakers.iter().filter(|(_, (_, count))| *count > 0).map(|(name, (number, _))| (name.as_str(), *number))
+    }
+
+    /// The one speaker whom a query names.
+    fn named(&self, question: &Question) -> Option<u32> {
+        let mut named = self.speakers().filter(|(name, _)| question.names(name)).map(|(_, number)| number);
+        let first = named.next()?;
+        named.next().is_none().then_some(first)
+    }
+
+    /// Names of speakers as words.
+    fn name_terms(&self) -> HashSet<String> {
+        self.speakers().flat_map(|(name, _)| words::name_terms(name)).collect()
+    }
+}
+
+/// How well all memories fit one query.
+pub(super) struct Fitted {
+    pub(super) question: Question,
+    /// Lexical fit by slot.
+    lexical: Vec<f32>,
+    /// Meaning by slot; empty where there is no table.
+    meaning: Vec<f32>,
+    /// The speaker whom it names.
+    named: Option<u32>,
+    /// Memories that hold a word of it or stand beside one that does.
+    pub(super) matched: usize,
+}
+
+impl Store {
+    /// Fits all memories to a query.
+    pub(super) fn fit(&self, query: &str, now: Timestamp, zone: &TimeZone, scorer: &mut Scorer) -> Result<Fitted> {
+        let question = Question::read(query, now, zone);
+        let names = self.shapes.name_terms();
+        let asked = Asked { words: &question.terms, names: &names };
+        let mut lexical = vec![0.0; self.lengths.slots()];
+        let matches = self.matches(&question, asked, scorer)?;
+        for hit in matches.hits() {
+            lexical[hit.slot as usize] = hit.score;
+        }
+        let matched = matches.hits().len();
+        let meaning = self.model.as_deref().map_or(Vec::new(), |model| self.meanings(model, query));
+        Ok(Fitted { named: self.shapes.named(&question), question, lexical, meaning, matched })
+    }
+
+    /// The words that memories matched, and what each adds to the lexical fit.
+    pub(super) fn explained(
+        &self,
+        question: &Question,
+        slots: &[Slot],
+        scorer: &mut Scorer,
+    ) -> Result<Vec<Vec<(String, f32)>>> {
+        let names = self.shapes.name_terms();
+        let matches = self.matches(question, Asked { words: &question.terms, names: &names }, scorer)?;
+        let owned = |parts: Vec<(&str, f32)>| parts.into_iter().map(|(word, share)| (word.to_owned(), share)).collect();
+        Ok(slots.iter().map(|slot| owned(matches.explain(*slot))).collect())
+    }
+
+    fn matches<'a>(&'a self, question: &Question, asked: Asked<'a>, scorer: &'a mut Scorer) -> Result<Matches<'a>> {
+        scorer.score(
+            asked,
+            &self.lengths,
+            |word, out: &mut Vec<Posting>| {
+                if let Some(terms) = &self.terms {
+                    terms.postings(word, out)?;
+                }
+                self.tail.postings(word, out);
+                Ok::<(), Error>(())
+            },
+            |word, is_held| self.stand_ins(question, asked, word, is_held),
+        )
+    }
+
+    /// What may stand for a word of a query: words that are written nearly the same, where nobody holds it, and words
+    /// that mean nearly the same. A name stands for itself.
+    fn stand_ins(&self, question: &Question, asked: Asked<'_>, word: &str, is_held: bool) -> Result<Vec<StandIn>> {
+        let mut stand_ins = Vec::new();
+        if !is_held {
+            let alike = self.similar(word)?.into_iter();
+            stand_ins.extend(alike.map(|(word, likeness)| StandIn { word, weight: WRITTEN_ALIKE * likeness }));
+        }
+        let Some(model) = self.model.as_deref().filter(|_| !asked.names.contains(word)) else { return Ok(stand_ins) };
+        let before = stand_ins.len();
+        for (near, likeness) in model.near(question.written(word).unwrap_or(word)) {
+            let Some(near) = words::terms(near).pop().filter(|near| !asked.words.contains(near)) else { continue };
+            if stand_ins.len() - before == MOST_OF_ONE_MEANING {
+                break;
+            }
+            if !stand_ins.iter().any(|known| known.word == near) && self.is_held(&near)? {
+                stand_ins.push(StandIn { word: near, weight: OF_ONE_MEANING * likeness });
+            }
+        }
+        Ok(stand_ins)
+    }
+
+    /// The cosine of each memory's meaning with the query's, by slot; of turns with what they borrow.
+    fn meanings(&self, model: &Model, query: &str) -> Vec<f32> {
+        let asked: Vector = model.vector(query);
+        let mut meanings = vec![0.0; self.lengths.slots()];
+        if asked.scale == 0.0 {
+            return meanings;
+        }
+        for (meaning, (scale, values)) in meanings.iter_mut().zip(self.shapes.vectors.rows()) {
+            *meaning = product(values, &asked.values) as f32 * scale * asked.scale;
+        }
+        let mut around: Vec<(Slot, bool)> = Vec::new();
+        let mut own: Vec<f32> = Vec::new();
+        for turns in self.lengths.conversations() {
+            around.clear();
+            around.extend(turns);
+            if around.len() < 2 {
+                continue;
+            }
+            own.clear();
+            own.extend(around.iter().map(|(slot, _)| meanings[*slot as usize]));
+            for (place, (slot, _)) in around.iter().enumerate() {
+                let at = |place: Option<usize>| place.and_then(|place| own.get(place)).copied().unwrap_or_default();
+                let before = place.checked_sub(1);
+                let asks = before.is_some_and(|before| around[before].1);
+                let [one_before, one_after, two_before, two_after] = MEANING_LENT;
+                let sum = own[place]
+                    + at(before) * if asks { MEANING_OF_QUESTION } else { one_before }
+                    + at(Some(place + 1)) * one_after
+                    + at(place.checked_sub(2)) * two_before
+                    + at(Some(place + 2)) * two_after;
+                meanings[*slot as usize] = sum / (1.0 + MEANING_LENT.iter().sum::<f32>());
+            }
+        }
+        meanings
+    }
+}
+
+impl Fitted {
+    /// All parts of a memory's fit but the phrase, which needs its text.
+    pub(super) fn of(&self, shapes: &Shapes, lengths: &Lengths, slot: Slot) -> Fit {
+        let place = slot as usize;
+        let shape = shapes.rows.get(place).copied().unwrap_or_default();
+        let speaker = match self.named {
+            Some(named) if shape.speaker == named => 1.0,
+            Some(_) if shape.speaker != 0 => -1.0,
+            _ => 0.0,
+        };
+        Fit {
+            lexical: self.lexical.get(place).copied().unwrap_or_default(),
+            meaning: self.meaning.get(place).copied().filter(|_| shapes.vectors.get(slot).is_some()),
+            speaker,
+            phrase: 0.0,
+            date: if self.question.dates.is_empty() { 0.0 } else { self.question.dates.fit(shape.dated) },
+            turn: lengths.is_turn(slot).then_some(Turn { asks: shape.asks, words: shape.words }),
+            is_unspaced: self.question.is_unspaced,
+        }
+    }
+}
