@@ -74,10 +74,14 @@ impl Store {
     ) -> (Store, Option<Error>) {
         let mut store = Store { state, shelf, model, ..Store::default() };
         store.shapes.vectors = Vectors::new(store.model.as_ref().map_or(0, |model| model.dimensions()));
-        let memories = store.state.memories().map(|memory| Place { id: memory.id, hash: analysis_hash(memory) });
+        // About the order in which the index has them, so that walking postings walks memory in order; parts of notes last.
+        let memories = store.state.memories();
+        let mut all: Vec<(Timestamp, Place)> =
+            memories.map(|memory| (memory.created, Place { id: memory.id, hash: analysis_hash(memory) })).collect();
+        all.sort_unstable_by_key(|(created, place)| (*created, place.id));
         let parts = store.shelf.parts().filter(|(id, _)| store.state.get(*id).is_none());
-        let mut all: Vec<Place> = memories.chain(parts.map(|(id, hash)| Place { id, hash })).collect();
-        all.sort_unstable_by_key(|place| place.id);
+        let parts = parts.map(|(id, hash)| Place { id, hash });
+        let all: Vec<Place> = all.into_iter().map(|(_, place)| place).chain(parts).collect();
         store.slots = all.iter().zip(0..).map(|(place, slot)| (place.id, slot)).collect();
         store.places = all;
         store.take_shapes(cached);
