@@ -276,7 +276,9 @@ fn normalise(vector: &mut [f32]) -> bool {
         vector.fill(0.0);
         return false;
     }
-    vector.iter_mut().for_each(|component| *component /= length);
+    for component in vector {
+        *component /= length;
+    }
     true
 }
 

@@ -248,7 +248,7 @@ impl Scorer {
                         continue;
                     }
                     let best = &mut self.best[slot as usize];
-                    if *best == [0.0; 2] {
+                    if is_nothing(*best) {
                         self.worthy.push(slot);
                     }
                     *best = [0, 1].map(|window| best[window].max(term.weight * term.idf[window] * worth[window]));
@@ -275,7 +275,7 @@ impl Scorer {
         let (windowed, touched) = (&mut self.windowed, &mut self.touched);
         let mut lend = |slot: Slot, frequency: u32, lent: [u32; 2]| {
             let occurrences = &mut windowed[slot as usize];
-            if *occurrences == [0.0; 2] {
+            if is_nothing(*occurrences) {
                 touched.push(slot);
             }
             for window in 0..2 {
@@ -296,10 +296,15 @@ impl Scorer {
     }
 }
 
+/// Whether there is nothing in either window: no number here is below 0.
+fn is_nothing([near, wide]: [f32; 2]) -> bool {
+    near <= 0.0 && wide <= 0.0
+}
+
 /// Adds what a word is worth in a memory.
 fn add_to_sum(sums: &mut [[f32; 2]], hits: &mut Vec<Hit>, slot: Slot, worth: [f32; 2]) {
     let sum = &mut sums[slot as usize];
-    if *sum == [0.0; 2] {
+    if is_nothing(*sum) {
         hits.push(Hit { slot, score: 0.0 });
     }
     *sum = [0, 1].map(|window| sum[window] + worth[window]);
@@ -308,7 +313,7 @@ fn add_to_sum(sums: &mut [[f32; 2]], hits: &mut Vec<Hit>, slot: Slot, worth: [f3
 /// What the two windows say together. A memory that stands alone has only one.
 fn mean_of_windows(is_turn: bool, sums: [f32; 2], totals: [f32; 2]) -> f32 {
     let near = sums[0] / totals[0];
-    if is_turn { (near + sums[1] / totals[1]) / 2.0 } else { near }
+    if is_turn { near.midpoint(sums[1] / totals[1]) } else { near }
 }
 
 /// What a query found.
@@ -349,7 +354,7 @@ impl<'a> Matches<'a> {
                 let worth = norm.saturate(units.map(|units| units as f32 / UNITS), self.lengths.windowed(slot));
                 best = [0, 1].map(|window| best[window].max(term.weight * term.idf[window] * worth[window]));
             }
-            if best != [0.0; 2] {
+            if !is_nothing(best) {
                 let word = self.asked.words[group[0].place].as_str();
                 parts.push((word, mean_of_windows(is_turn, best, scorer.total_idf)));
             }

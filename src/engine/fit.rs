@@ -207,9 +207,9 @@ impl Store {
         for hit in matches.hits() {
             lexical[hit.slot as usize] = hit.score;
         }
-        let matched = matches.hits().len();
+        let count = matches.hits().len();
         let meaning = self.model.as_deref().map_or(Vec::new(), |model| self.meanings(model, query));
-        Ok(Fitted { named: self.shapes.named(&question), question, lexical, meaning, matched })
+        Ok(Fitted { named: self.shapes.named(&question), question, lexical, meaning, matched: count })
     }
 
     /// The words that memories matched, and what each adds to the lexical fit.

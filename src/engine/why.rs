@@ -65,7 +65,7 @@ impl Engine {
         match place {
             Some(place) if place < limit => reasons.push(format!("it is hit {} of {limit}", place + 1)),
             Some(place) => {
-                reasons.push(format!("{place} memories fit better, and {limit} are returned: raise `limit`"))
+                reasons.push(format!("{place} memories fit better, and {limit} are returned: raise `limit`"));
             }
             None if reasons.is_empty() => reasons.push(format!("more than {MAX_PLACES} memories fit better")),
             None => {}

@@ -54,14 +54,14 @@ struct Place {
     words: u32,
     /// Number of its conversation, or [`NOWHERE`].
     session: u32,
-    /// Its place there, from 0.
-    place: u32,
+    /// Where in it, from 0.
+    at: u32,
     stamp: u32,
     /// Twentieths of words in the near and the wide window, its own included.
     windowed: [u32; 2],
 }
 
-const EMPTY: Place = Place { words: ABSENT, session: NOWHERE, place: 0, stamp: 0, windowed: [0; 2] };
+const EMPTY: Place = Place { words: ABSENT, session: NOWHERE, at: 0, stamp: 0, windowed: [0; 2] };
 
 /// Lengths in words of the current memories: which slots are current, how many they are, their mean, and who stands
 /// beside whom. After changes, [`Lengths::settle`].
@@ -145,7 +145,7 @@ impl Lengths {
             });
             session.members.sort_unstable_by_key(|member| (member.order, member.slot));
             for (place, member) in (0..).zip(&session.members) {
-                self.places[member.slot as usize].place = place;
+                self.places[member.slot as usize].at = place;
             }
             for (at, member) in session.members.iter().enumerate() {
                 let mut windowed = [0u32; 2];
@@ -212,7 +212,7 @@ impl Lengths {
             take(slot, LENT[REACH]);
             return;
         }
-        let (from, members) = (place.place as usize, &self.sessions[place.session as usize].members);
+        let (from, members) = (place.at as usize, &self.sessions[place.session as usize].members);
         let asks = members[from].asks;
         let first = from.saturating_sub(REACH);
         for (at, member) in members.iter().enumerate().take(from + REACH + 1).skip(first) {
