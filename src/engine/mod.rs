@@ -8,6 +8,7 @@ mod adopt;
 mod commit;
 mod compact;
 mod doctor;
+mod filter;
 mod fit;
 mod forget;
 mod history;

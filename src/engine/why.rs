@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Engine;
-use super::recall::{Filter, RecallRequest, Why};
+use super::filter::Filter;
+use super::recall::{RecallRequest, Why};
 use crate::error::{Error, Result};
 use crate::memory::{Memory, Status};
 use crate::words;
