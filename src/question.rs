@@ -99,6 +99,8 @@ fn spoken(text: &str) -> Vec<(String, bool)> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::float_cmp, reason = "exact values")]
+
     use super::*;
 
     fn question(text: &str) -> Question {

@@ -1,3 +1,5 @@
+#![allow(clippy::format_collect, clippy::float_cmp, reason = "exact values, and a hash in hexadecimal")]
+
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 

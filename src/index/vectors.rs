@@ -233,6 +233,8 @@ impl VectorFile {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::disallowed_methods, reason = "tests damage files")]
+
     use super::*;
 
     fn file(folder: &Path) -> VectorFile {

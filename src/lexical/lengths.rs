@@ -233,6 +233,8 @@ fn lent(from: usize, at: usize, asks: bool) -> [u32; 2] {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::float_cmp, clippy::unnecessary_wraps, reason = "exact values, and seats as they are given")]
+
     use super::*;
 
     fn seat(session: u64, position: i64) -> Option<Seat> {

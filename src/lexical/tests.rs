@@ -1,3 +1,10 @@
+#![allow(
+    clippy::similar_names,
+    clippy::float_cmp,
+    clippy::unnecessary_wraps,
+    reason = "exact values, and score beside scorer"
+)]
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::LazyLock;
@@ -301,7 +308,7 @@ fn turns_borrow_from_the_turns_around_them() {
         let words = lengths.windowed(1)[window];
         1.6 * occurrences / (occurrences + 0.6 * (1.0 - B[window] + B[window] * words / means[window]))
     };
-    assert!((found[&1] - (worth(0.6, 0) + worth(0.75, 1)) / 2.0).abs() < 1e-5);
+    assert!((found[&1] - worth(0.6, 0).midpoint(worth(0.75, 1))).abs() < 1e-5);
     assert_eq!(scores("ana", &["ana"]).keys().copied().collect::<Vec<_>>(), [0, 9], "names are not lent");
 }
 

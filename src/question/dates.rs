@@ -264,6 +264,8 @@ fn count_word(word: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::float_cmp, reason = "exact values")]
+
     use super::*;
 
     /// A Monday.

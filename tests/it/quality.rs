@@ -260,7 +260,9 @@ fn a_question_in_other_words_finds_its_answer() {
     let by_text: HashMap<&str, &String> = facts.iter().copied().zip(&ids).collect();
     let ask = |questions: &[[&str; 2]]| {
         let mut score = Score::default();
-        questions.iter().for_each(|[fact, question]| score.add(&engine, question, &[by_text[fact]]));
+        for [fact, question] in questions {
+            score.add(&engine, question, &[by_text[fact]]);
+        }
         score.shares()
     };
     let (first, in_five, mean) = ask(&pairs);
