@@ -25,7 +25,8 @@ const MAX_CANDIDATE_POSTINGS: usize = 2_000;
 /// rest follows in the background.
 const VECTORS_AT_ONCE: usize = 20_000;
 
-/// A place in the word statistics. A memory whose words change gets a new one; the old one is never used again.
+/// A place in the word statistics. A memory whose words change gets a new one; the old one is used again once no
+/// document of the index can mean it.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     id: MemoryId,
@@ -54,6 +55,10 @@ pub(super) struct Store {
     pub(super) model: Option<Arc<Model>>,
     /// All words, for what resembles an unknown one; made at the first of those.
     spelling: Mutex<Option<Spelling>>,
+    /// Slots on which nothing stands.
+    free: Vec<Slot>,
+    /// Slots that were left since the documents of the index were told where they belong.
+    left: Vec<Slot>,
     /// Documents of the index that are of no use any more.
     strays: Vec<u64>,
     /// Parts of the person's own notes, which have words here and no lines in the journal.
@@ -215,6 +220,7 @@ impl Store {
         self.tail.retain(|slot| !has_document[slot as usize]);
         self.terms = Some(joined.terms.clone());
         self.strays.clone_from(&joined.strays);
+        self.free.append(&mut self.left);
     }
 
     /// Analyses what has neither a document nor a place in the tail. Notes of the person's own have to be read for it:
@@ -258,6 +264,7 @@ impl Store {
     pub(super) fn leave_index(&mut self) {
         self.terms = None;
         self.strays.clear();
+        self.free.append(&mut self.left);
         let slots: Vec<Slot> = self.slots.values().copied().collect();
         for slot in slots {
             if !self.tail.contains(slot) {
@@ -326,8 +333,16 @@ impl Store {
     fn place(&mut self, id: MemoryId, hash: u64, analysed: &Analysed) {
         let Analysed { terms, sketch, vector } = analysed;
         self.leave(id);
-        let slot = self.places.len() as Slot;
-        self.places.push(Place { id, hash });
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.places[slot as usize] = Place { id, hash };
+                slot
+            }
+            None => {
+                self.places.push(Place { id, hash });
+                self.places.len() as Slot - 1
+            }
+        };
         self.slots.insert(id, slot);
         self.lengths.set(slot, terms.len() as u32, sketch.seat);
         self.shapes.set(slot, sketch);
@@ -384,6 +399,9 @@ impl Store {
         self.slots.remove(&id);
         if self.terms.is_some() {
             self.strays.push(id.bits());
+            self.left.push(slot);
+        } else {
+            self.free.push(slot);
         }
     }
 
@@ -564,4 +582,25 @@ pub(super) fn key_of(text: &str, scope: &str, speaker: Option<&str>, happened: O
     hash.add(&speaker.map_or(String::new(), words::fold));
     hash.add(&happened.map_or(String::new(), |at| at.hour().day().to_string()));
     hash.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Line, Op};
+
+    #[test]
+    fn a_memory_that_is_told_anew_again_and_again_takes_no_more_room() {
+        let mut store = Store::default();
+        let id = MemoryId::from_source("m");
+        for number in 1..100u64 {
+            let op = if number == 1 { Op::Remember } else { Op::Revise };
+            let at = Timestamp::from_millis(number as i64);
+            let line = Line { text: Some(format!("Owns bicycle {number}")), at, ..Line::about(op, id) };
+            store.apply(vec![Told { line, replica: "r".into(), number, crc: 0 }]);
+        }
+        assert_eq!(store.places.len(), 1);
+        assert_eq!(store.tail.holders("99"), 1);
+        assert_eq!(store.slots.len(), 1);
+    }
 }

@@ -294,7 +294,8 @@ fn b26_links_are_not_followed_and_the_walk_ends() {
         store.engine().keep(&id);
     }
     store.engine().clean();
-    assert!(store.engine().texts("roses chalk").is_empty());
+    let texts = store.engine().texts("roses chalk");
+    assert!(!texts.iter().any(|text| text.contains("roses") || text.contains("chalk")), "{texts:?}");
     let there = files_below(&outside);
     assert_eq!((there.len(), there[Path::new("out.md")].as_slice()), (1, &b"The roses want chalk\n"[..]));
 }

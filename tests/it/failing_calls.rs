@@ -95,7 +95,7 @@ impl Origin {
         let may = |found: bool, what: &str| if deed == what { found || !is_done } else { !found };
         let is_as_before = is_revised || plain.as_deref() == Some("Rows a white boat");
         let is_kept = engine.find(&self.plain).is_some_and(|found| found.memory.note.is_some());
-        let oboe = engine.texts("oboe").len();
+        let oboe = engine.texts("oboe").iter().filter(|text| text.contains("oboe")).count();
         let holds = [
             ("the plain memory", is_as_before),
             ("the revision", may(is_revised, "revise")),
