@@ -12,7 +12,7 @@ use crate::index::Vectors;
 use crate::lexical::{Asked, Lengths, Matches, Posting, Scorer, Seat, Slot, StandIn};
 use crate::memory::Memory;
 use crate::question::Question;
-use crate::rank::{Fit, LONG_TURN_WORDS, Turn};
+use crate::rank::{Fit, LONG_TURN_WORDS, MEANT_FROM, Turn};
 use crate::words;
 
 /// What a word counts that is written like one that nobody holds, times their likeness.
@@ -300,6 +300,13 @@ impl Store {
 }
 
 impl Fitted {
+    /// Whether [`Fit::is_any`] would hold: most memories are passed over by this alone.
+    pub(super) fn is_any(&self, slot: Slot) -> bool {
+        let place = slot as usize;
+        let is_meant = || self.meaning.get(place).is_some_and(|meaning| *meaning >= MEANT_FROM);
+        self.lexical.get(place).is_some_and(|lexical| *lexical > 0.0) || is_meant()
+    }
+
     /// All parts of a memory's fit but the phrase, which needs its text.
     pub(super) fn of(&self, shapes: &Shapes, lengths: &Lengths, slot: Slot) -> Fit {
         let place = slot as usize;

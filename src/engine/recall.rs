@@ -567,7 +567,7 @@ impl Engine {
 
 /// The wording that a memory fits best, where it fits any.
 fn best_wording(store: &Store, fitted: &[Fitted], id: MemoryId, slot: Slot) -> Option<Candidate> {
-    let fits = fitted.iter().zip(0..).filter_map(|(fitted, wording)| {
+    let fits = fitted.iter().zip(0..).filter(|(fitted, _)| fitted.is_any(slot)).filter_map(|(fitted, wording)| {
         let fit = fitted.of(&store.shapes, &store.lengths, slot);
         fit.is_any().then(|| Candidate { total: fit.total(), id, slot, wording })
     });

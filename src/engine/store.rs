@@ -77,7 +77,7 @@ impl Store {
         model: Option<Arc<Model>>,
         cached: &Cached,
     ) -> (Store, Option<Error>) {
-        let mut store = Store { state, shelf, model, ..Store::default() };
+        let mut store = Store { state, model, shelf, ..Store::default() };
         store.shapes.vectors = Vectors::new(store.model.as_ref().map_or(0, |model| model.dimensions()));
         // About the order in which the index has them, so that walking postings walks memory in order; parts of notes last.
         let memories = store.state.memories();
@@ -333,16 +333,11 @@ impl Store {
     fn place(&mut self, id: MemoryId, hash: u64, analysed: &Analysed) {
         let Analysed { terms, sketch, vector } = analysed;
         self.leave(id);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.places[slot as usize] = Place { id, hash };
-                slot
-            }
-            None => {
-                self.places.push(Place { id, hash });
-                self.places.len() as Slot - 1
-            }
-        };
+        let slot = self.free.pop().unwrap_or(self.places.len() as Slot);
+        match self.places.get_mut(slot as usize) {
+            Some(place) => *place = Place { id, hash },
+            None => self.places.push(Place { id, hash }),
+        }
         self.slots.insert(id, slot);
         self.lengths.set(slot, terms.len() as u32, sketch.seat);
         self.shapes.set(slot, sketch);
