@@ -85,7 +85,9 @@ impl Page {
 
     /// Whether one memory is found by what it says now, and it is this one.
     pub(crate) fn is_recalled(&self, engine: &Engine) -> bool {
-        let hits = engine.hits(&self.mark);
+        // What is only written like the mark, or means something like it, may be among the hits.
+        let is_marked = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == self.mark);
+        let hits: Vec<_> = engine.hits(&self.mark).into_iter().filter(|hit| is_marked(&hit.text)).collect();
         let [hit] = hits.as_slice() else { return false };
         (&hit.id, &hit.text, hit.note.as_ref()) == (&self.id, &self.text, Some(&self.path))
     }
