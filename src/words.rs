@@ -36,7 +36,7 @@ const STOP_WORDS: &[&str] = &[
 const UMLAUTS: [char; 3] = ['ä', 'ö', 'ü'];
 
 /// Month names as texts write them.
-const MONTHS: [&str; 12] = [
+pub(crate) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",

@@ -5,21 +5,8 @@ use jiff::civil::{Date, Weekday, date};
 use jiff::tz::TimeZone;
 
 use crate::clock::Timestamp;
+use crate::words::MONTHS;
 
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 const DAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Monday),
     ("tuesday", Weekday::Tuesday),
