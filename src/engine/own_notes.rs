@@ -176,17 +176,17 @@ impl Engine {
             let mut store = self.store_mut();
             let old = &store.shelf.notes;
             let gone: Vec<Arc<str>> = old.keys().filter(|path| !kept.notes.contains_key(*path)).cloned().collect();
-            let new: Vec<Arc<str>> = kept
-                .notes
-                .iter()
-                .filter(|(path, note)| old.get(*path) != Some(note))
-                .map(|(path, _)| Arc::clone(path))
-                .collect();
+            let is_new = |(path, note): &(Arc<str>, OwnNote)| old.get(path) != Some(note);
+            let new: Vec<(Arc<str>, OwnNote)> = kept.notes.into_iter().filter(is_new).collect();
             for path in gone {
                 store.drop_note(&path);
             }
             store.shelf.stamp = kept.stamp;
-            store.shelf.unread.extend(new);
+            for (path, note) in new {
+                // Size, time and date are taken over; the words follow.
+                store.put_note(&path, note, &[]);
+                store.shelf.unread.insert(path);
+            }
         }
         if self.store().shelf.unread.is_empty() {
             return;

@@ -135,6 +135,19 @@ fn edits_moves_and_deletions_are_followed_by_every_process() {
 }
 
 #[test]
+fn a_process_that_follows_another_one_dates_them_by_their_last_save() {
+    let store = store("\"all\"");
+    let follower = store.engine();
+    assert_eq!(follower.hits("wheelbarrow").len(), 1);
+    put(&store, "Garden/Shed.md", "The scythe hangs in the shed.\n");
+    store.engine().clean();
+    let since = Some("2020-01-01".into());
+    let request = RecallRequest { since, reinforce: Some(false), ..RecallRequest::of("scythe in the shed") };
+    let hits = follower.recall(&request).unwrap().hits;
+    assert_eq!(hits.first().map(|hit| hit.id.as_str()), Some("Garden/Shed.md"));
+}
+
+#[test]
 fn a_new_process_finds_them_in_the_index() {
     let store = store("\"all\"");
     store.engine().clean();
