@@ -210,6 +210,8 @@ pub struct Guess {
 const TABLE: &str = include_str!("kinds.rules");
 /// Weight that a kind needs to be named at all.
 const ENOUGH: u16 = 3;
+/// As [`ENOUGH`], for what matters once: whatever is taken for that is gone within weeks.
+const ENOUGH_FOR_ONCE: u16 = 4;
 /// Weight of a question mark at the end.
 const ASKS: u8 = 7;
 /// Characters that are looked at; what a text is shows early.
@@ -541,7 +543,10 @@ pub fn guess(text: &str) -> Guess {
     if asks {
         tally.add(Question, ASKS, || "a question mark at the end".into());
     }
-    tally.verdict()
+    let is_of_user = ["the user ", "the user's ", "the user’s ", "user ", "user's "]
+        .iter()
+        .any(|start| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)));
+    tally.verdict(is_of_user)
 }
 
 /// What speaks for each kind: the sum of weights, and the heaviest reason.
@@ -557,11 +562,16 @@ impl Tally {
         }
     }
 
-    /// The kind with the greatest sum; of equals the one with the heaviest rule, then the one listed first.
-    fn verdict(self) -> Guess {
+    /// The kind with the greatest sum; of equals the one with the heaviest rule, then the one listed first. Where
+    /// nothing tells, what is said of the user is so.
+    fn verdict(mut self, is_of_user: bool) -> Guess {
+        if let Some(once) = self.0.get_mut(OneTime as usize).filter(|(sum, ..)| *sum < ENOUGH_FOR_ONCE) {
+            *once = Default::default();
+        }
         let best = Kind::ALL.into_iter().zip(self.0).rev().max_by_key(|(_, (sum, heaviest, _))| (*sum, *heaviest));
         match best {
             Some((kind, (sum, _, why))) if sum >= ENOUGH => Guess { kind, why },
+            _ if is_of_user => Guess { kind: Fact, why: "said of the user".into() },
             _ => Guess { kind: Note, why: "no telling words".into() },
         }
     }

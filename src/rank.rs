@@ -30,6 +30,8 @@ const SPEAKER_WEIGHT: f32 = 0.1;
 pub const PHRASE_WEIGHT: f32 = 0.2;
 /// What the time of which the query speaks counts.
 const DATE_WEIGHT: f32 = 0.2;
+/// What it counts that a memory is about someone whom the best hits are about.
+const GRAPH_WEIGHT: f32 = 0.2;
 /// What is taken off a turn that only asks.
 const QUESTION_WEIGHT: f32 = 0.12;
 /// What a turn's length counts, by its logarithm: short ones seldom say anything.
@@ -50,6 +52,8 @@ pub struct Fit {
     pub speaker: f32,
     /// Share of the query's neighbouring words that are neighbours in it.
     pub phrase: f32,
+    /// How closely the best hits lead to it, by whom they are about: 0 to 1.
+    pub graph: f32,
     /// How well its date fits the time of which the query speaks.
     pub date: f32,
     /// The turn of a conversation; none for a memory that stands alone.
@@ -95,6 +99,11 @@ impl Fit {
         self.date * DATE_WEIGHT
     }
 
+    /// What it adds that the best hits lead to it.
+    pub fn graph_part(&self) -> f32 {
+        self.graph * GRAPH_WEIGHT
+    }
+
     /// What the form of a turn adds or takes off.
     pub fn form_part(&self) -> f32 {
         self.turn.map_or(0.0, |turn| {
@@ -111,6 +120,7 @@ impl Fit {
             + self.speaker_part()
             + self.phrase_part()
             + self.date_part()
+            + self.graph_part()
             + self.form_part()
     }
 
@@ -122,7 +132,8 @@ impl Fit {
     /// Whether it fits well enough to be called an answer.
     pub fn is_found(&self) -> bool {
         let (value, (turn, alone)) = match self.meaning {
-            Some(_) => (self.total(), FOUND_FROM),
+            // What others lead to is no answer of its own.
+            Some(_) => (self.total() - self.graph_part(), FOUND_FROM),
             None => (self.lexical, FOUND_FROM_WORDS),
         };
         value >= if self.turn.is_some() { turn } else { alone }
@@ -131,7 +142,7 @@ impl Fit {
     /// Whether it fits so well that returning it counts as use.
     pub fn is_strong(&self) -> bool {
         match (self.turn, self.meaning) {
-            (Some(_), Some(_)) => self.total() >= STRONG_TURN_FROM,
+            (Some(_), Some(_)) => self.total() - self.graph_part() >= STRONG_TURN_FROM,
             (_, meaning) => self.lexical >= STRONG_FROM.0 || meaning.is_some_and(|meaning| meaning >= STRONG_FROM.1),
         }
     }

@@ -1,5 +1,6 @@
 //! How well each memory fits a query: its words, its meaning, who says it, when, and the form of a turn.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use jiff::tz::TimeZone;
@@ -118,13 +119,32 @@ fn spoken(memory: &Memory) -> &str {
     }
 }
 
-/// The text whose meaning counts: what was said, and by whom.
+/// The text whose meaning counts: what was said, by whom, and the other words for it.
 pub(super) fn meant(memory: &Memory) -> String {
-    let said = spoken(memory);
-    match speaker(memory) {
+    let said = without_user(spoken(memory));
+    let mut text = match speaker(memory) {
         Some(speaker) if !said.starts_with(speaker) => format!("{speaker}: {said}"),
-        _ => said.to_owned(),
+        _ => said.into_owned(),
+    };
+    for keyword in &memory.keywords {
+        text.push_str(", ");
+        text.push_str(keyword);
     }
+    text
+}
+
+/// The text without "the user", whom nearly every memory is about: their meanings would all be alike for it.
+fn without_user(text: &str) -> Cow<'_, str> {
+    let mut left: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        let is_user = ["user", "user's", "user’s"].iter().any(|user| word.eq_ignore_ascii_case(user));
+        match left.last() {
+            Some(the) if is_user && the.eq_ignore_ascii_case("the") => drop(left.pop()),
+            None if is_user && word.starts_with('U') => {}
+            _ => left.push(word),
+        }
+    }
+    if left.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(left.join(" ")) }
 }
 
 impl Shapes {
@@ -264,7 +284,7 @@ impl Store {
 
     /// The cosine of each memory's meaning with the query's, by slot; of turns with what they borrow.
     fn meanings(&self, model: &Model, query: &str) -> Vec<f32> {
-        let asked: Vector = model.vector(query);
+        let asked: Vector = model.vector(&without_user(query));
         let mut meanings = vec![0.0; self.lengths.slots()];
         if asked.scale == 0.0 {
             return meanings;
@@ -322,6 +342,7 @@ impl Fitted {
             meaning: self.meaning.get(place).copied().filter(|_| shapes.vectors.is_known(slot)),
             speaker,
             phrase: 0.0,
+            graph: 0.0,
             date: if self.question.dates.is_empty() { 0.0 } else { self.question.dates.fit(shape.dated) },
             turn: lengths.is_turn(slot).then_some(Turn { asks: shape.asks, words: shape.words }),
             is_unspaced: self.question.is_unspaced,

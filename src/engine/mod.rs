@@ -12,6 +12,7 @@ mod filter;
 mod fit;
 mod forget;
 mod history;
+mod hop;
 mod hubs;
 mod inspect;
 mod lenient;

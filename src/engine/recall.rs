@@ -130,6 +130,9 @@ pub struct Why {
     /// What neighbouring words of the query add that are neighbours in it too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub phrase: f64,
+    /// What it adds that it is about someone whom the best hits are about.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub graph: f64,
     /// What its date adds where the query speaks of a time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub date: f64,
@@ -235,6 +238,7 @@ pub struct RecallAnswer {
 }
 
 /// A memory that passed, with what ranks it.
+#[derive(Clone)]
 pub(super) struct Ranked {
     pub(super) id: MemoryId,
     pub(super) factors: Factors,
@@ -442,18 +446,9 @@ impl Engine {
             };
             passed += 1;
             let candidate = Ranked { id, factors };
-            let place = ranked.partition_point(|better| {
-                let order = better.factors.rank().total_cmp(&candidate.factors.rank());
-                order
-                    .then(store.state.get(better.id).map(Memory::dated).cmp(&dated))
-                    .then(candidate.id.cmp(&better.id))
-                    .is_ge()
-            });
-            if place < limit {
-                ranked.insert(place, candidate);
-                ranked.truncate(limit);
-            }
+            insert(store, &mut ranked, candidate, dated, limit);
         }
+        self.hop(store, &fitted, filter, &mut ranked, limit, now)?;
         // What shares no word is noise beside what fits far better.
         let floor = ranked.first().map_or(0.0, |best| best.factors.rank() * NOISE_BELOW);
         ranked.retain(|ranked| ranked.factors.fit.lexical > 0.0 || ranked.factors.rank() >= floor);
@@ -487,7 +482,7 @@ impl Engine {
         fitted
     }
 
-    fn factors(&self, memory: &Memory, status: Status, fit: Fit, now: Timestamp) -> Factors {
+    pub(super) fn factors(&self, memory: &Memory, status: Status, fit: Fit, now: Timestamp) -> Factors {
         let score = memory.trace(&self.config).score(&self.config.decay, now);
         let usual = self.config.kind_profile(memory.kind).strength;
         Factors { fit, score, usual, level: memory.level.weight(), status }
@@ -536,6 +531,7 @@ impl Engine {
             meaning: part(fit.meaning_part()),
             speaker: part(fit.speaker_part()),
             phrase: part(fit.phrase_part()),
+            graph: part(fit.graph_part()),
             date: part(fit.date_part()),
             form: part(fit.form_part()),
             strength: round(ranked.factors.score),
@@ -577,6 +573,24 @@ impl Engine {
             trusted: (!memory.is_trusted()).then_some(false),
             why: None,
         }
+    }
+}
+
+/// Puts a candidate in its place; of equal ranks the later one comes first, then the smaller id.
+pub(super) fn insert(
+    store: &Store,
+    ranked: &mut Vec<Ranked>,
+    candidate: Ranked,
+    dated: Option<Timestamp>,
+    limit: usize,
+) {
+    let place = ranked.partition_point(|better| {
+        let order = better.factors.rank().total_cmp(&candidate.factors.rank());
+        order.then(store.state.get(better.id).map(Memory::dated).cmp(&dated)).then(candidate.id.cmp(&better.id)).is_ge()
+    });
+    if place < limit {
+        ranked.insert(place, candidate);
+        ranked.truncate(limit);
     }
 }
 

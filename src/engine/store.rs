@@ -470,6 +470,32 @@ impl Store {
         Ok(best.into_iter().map(|(_, id)| id).collect())
     }
 
+    /// The memories about an entity, by its folded name; none where more than `most` hold each of its words.
+    pub(super) fn about(&self, entity: &str, most: usize) -> Result<Vec<MemoryId>> {
+        let mut rarest: Option<(usize, String)> = None;
+        for word in words::terms(entity) {
+            let indexed = self.terms.as_ref().map_or(Ok(0), |terms| terms.holders(&word))?;
+            let holders = indexed + self.tail.holders(&word);
+            if rarest.as_ref().is_none_or(|(least, _)| holders < *least) {
+                rarest = Some((holders, word));
+            }
+        }
+        let Some((_, word)) = rarest.filter(|(holders, _)| *holders <= most) else {
+            return Ok(Vec::new());
+        };
+        let mut postings = Vec::new();
+        if let Some(terms) = &self.terms {
+            terms.postings(&word, &mut postings)?;
+        }
+        self.tail.postings(&word, &mut postings);
+        let is_about = |id: &MemoryId| {
+            let entities = self.state.get(*id).map(|memory| &memory.entities[..]).unwrap_or_default();
+            entities.iter().any(|own| words::fold(own) == entity)
+        };
+        let current = postings.iter().filter(|posting| self.lengths.get(posting.slot).is_some());
+        Ok(current.map(|posting| self.places[posting.slot as usize].id).filter(is_about).collect())
+    }
+
     /// Memories that have no document yet.
     pub(super) fn without_document(&self) -> usize {
         self.tail.len()

@@ -53,7 +53,10 @@ impl Engine {
         let limit = self.limit(request);
         let (ranked, _) = self.search(&store, &queries, &filter, MAX_PLACES, now)?;
         let place = ranked.iter().position(|ranked| ranked.id == memory.id);
-        let own = self.ranked_for(&store, &queries, memory, now)?;
+        let own = match place.and_then(|place| ranked.get(place)) {
+            Some(ranked) => ranked.clone(),
+            None => self.ranked_for(&store, &queries, memory, now)?,
+        };
         let matched = self.explain(&store, &queries, std::slice::from_ref(&own), now)?;
         let why = self.why(memory, &own, matched.get(&memory.id), now);
         let status = memory.status(&self.config, now);

@@ -15,6 +15,8 @@ use crate::lexical::Slot;
 
 /// Bytes of a record beside the components: hash, checksum, scale, newline.
 const FRAME: usize = 17;
+/// Goes up with what of a memory is turned into a vector.
+const MEANT_VERSION: u32 = 2;
 /// Records of what is gone that are not worth writing the file anew.
 const SLACK: usize = 1_000;
 /// Marks a slot whose vector is not known.
@@ -147,7 +149,7 @@ fn checksum(record: &[u8]) -> u32 {
 impl VectorFile {
     /// The file of a table in the folder of what is derived.
     pub fn new(cache: &Path, model: &Model) -> Self {
-        let path = cache.join(format!("vectors-{}", model.id()));
+        let path = cache.join(format!("vectors-{MEANT_VERSION}-{}", model.id()));
         VectorFile { path, dimensions: model.dimensions() }
     }
 
