@@ -115,7 +115,8 @@ pub struct RecallConfig {
     pub limit: u32,
     /// Projects that are searched besides global where the call names none.
     pub scopes: Vec<String>,
-    /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of another table.
+    /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of a model2vec
+    /// folder or of another table.
     pub model: String,
 }
 
