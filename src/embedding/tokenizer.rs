@@ -1,5 +1,5 @@
 //! What cuts a text into tokens, and the `tokenizer.json` of Hugging Face's tokenizers that describes it. Two kinds are
-//! known: [`WordPiece`], as of BERT, and [`Unigram`], as of SentencePiece.
+//! known: [`WordPiece`], as of BERT, and [`Unigram`], as of `SentencePiece`.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// Tokens of a text that count, as in model2vec.
 const MOST_TOKENS: usize = 512;
-/// Of control characters SentencePiece drops these.
+/// Of control characters `SentencePiece` drops these.
 const DROPPED: &str = r"[\x01-\x08\x0B\x0E-\x1F\x7F\u{8F}\u{9F}]";
 /// And makes blanks of these.
 const BLANKS: &str =
@@ -178,7 +178,7 @@ pub(super) fn add_steps(normalizer: &Value, steps: &mut Vec<Step>) -> Result<()>
             steps.push(replace(pattern, &with.replace('$', "$$"))?);
         }
         "Strip" => {
-            steps.push(Step::Trim { start: is("strip_left").unwrap_or(true), end: is("strip_right").unwrap_or(true) })
+            steps.push(Step::Trim { start: is("strip_left").unwrap_or(true), end: is("strip_right").unwrap_or(true) });
         }
         "Lowercase" => steps.push(Step::Lowercase),
         "StripAccents" => steps.push(Step::DropMarks),

@@ -1,5 +1,5 @@
 //! Pieces with scores: of all the ways to cover a text with known pieces, the one with the greatest sum of scores is
-//! taken (Viterbi), as SentencePiece does. A character that no piece covers has none.
+//! taken (Viterbi), as `SentencePiece` does. A character that no piece covers has none.
 
 use std::borrow::Cow;
 
