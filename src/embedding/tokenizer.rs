@@ -19,21 +19,15 @@ const DROPPED: &str = r"[\x01-\x08\x0B\x0E-\x1F\x7F\u{8F}\u{9F}]";
 /// And makes blanks of these.
 const BLANKS: &str =
     r"[\t\n\f\r\u{61C}\u{1680}\u{200B}\u{200C}\u{200E}\u{200F}\u{2028}\u{2029}\u{2581}\u{FEFF}\u{FFFD}]";
-
 /// Words of their own.
 const IDEOGRAPH: &str = r"[\u{3400}-\u{4DBF}\u{4E00}-\u{9FFF}\u{F900}-\u{FAFF}\u{20000}-\u{2FA1F}]";
 
 /// Makes tokens of texts: numbers of pieces that are known.
 pub(super) struct Tokenizer {
     steps: Vec<Step>,
-    /// What of a text counts.
-    most: Option<Most>,
+    /// Characters of a text that are looked at, where only [`MOST_TOKENS`] count.
+    most_characters: Option<usize>,
     kind: Kind,
-}
-
-struct Most {
-    characters: usize,
-    tokens: usize,
 }
 
 enum Kind {
@@ -74,7 +68,7 @@ impl Tokenizer {
     /// Of a table of ours: in lower case and without accents.
     pub(super) fn own(pieces: WordPiece) -> Self {
         let steps = vec![Step::Lowercase, Step::Nfd, Step::DropMarks];
-        Tokenizer { steps, most: None, kind: Kind::WordPiece(pieces) }
+        Tokenizer { steps, most_characters: None, kind: Kind::WordPiece(pieces) }
     }
 
     /// Reads a `tokenizer.json`.
@@ -102,8 +96,7 @@ impl Tokenizer {
             }
             other => return Err(unknown(&format!("model {other}"))),
         };
-        let most = Most { characters: MOST_TOKENS * median(lengths), tokens: MOST_TOKENS };
-        Ok(Tokenizer { steps, most: Some(most), kind })
+        Ok(Tokenizer { steps, most_characters: Some(MOST_TOKENS * median(lengths)), kind })
     }
 
     /// One more than the greatest token.
@@ -124,13 +117,15 @@ impl Tokenizer {
 
     /// The known tokens of a text, in order.
     pub(super) fn cut(&self, text: &str) -> Vec<u32> {
-        let end = self.most.as_ref().and_then(|most| text.char_indices().nth(most.characters));
+        let end = self.most_characters.and_then(|most| text.char_indices().nth(most));
         let text = normalise(&self.steps, &text[..end.map_or(text.len(), |(end, _)| end)]);
         let mut tokens = match &self.kind {
             Kind::WordPiece(pieces) => pieces.cut(&text),
             Kind::Unigram(pieces) => pieces.cut(&text),
         };
-        tokens.truncate(self.most.as_ref().map_or(usize::MAX, |most| most.tokens));
+        if self.most_characters.is_some() {
+            tokens.truncate(MOST_TOKENS);
+        }
         tokens
     }
 }
@@ -173,7 +168,8 @@ pub(super) fn add_steps(normalizer: &Value, steps: &mut Vec<Step>) -> Result<()>
         "Replace" => {
             let pattern = &normalizer["pattern"];
             let literal = pattern["String"].as_str().map(regex::escape);
-            let pattern = literal.as_deref().or(pattern["Regex"].as_str()).unwrap_or_default();
+            let pattern = literal.as_deref().or(pattern["Regex"].as_str());
+            let pattern = pattern.ok_or_else(|| unknown("normalizer Replace without a pattern"))?;
             let with = normalizer["content"].as_str().unwrap_or_default();
             steps.push(replace(pattern, &with.replace('$', "$$"))?);
         }
@@ -225,9 +221,10 @@ fn median(mut lengths: Vec<usize>) -> usize {
 }
 
 fn unknown(what: &str) -> Error {
-    let hint = "known are WordPiece with BertNormalizer and BertPreTokenizer, and Unigram with Metaspace, as the potion \
-                models have them: take such a model";
-    Error::invalid("tokenizer.json", format!("its {what} is not known"), hint)
+    let why = format!(
+        "its {what} is not known; known are WordPiece with BertNormalizer and BertPreTokenizer, and Unigram with Metaspace"
+    );
+    Error::invalid("tokenizer.json", why, "take a model with one of these, such as the potion models of model2vec")
 }
 
 fn wrong(why: &str) -> Error {

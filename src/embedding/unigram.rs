@@ -49,7 +49,7 @@ struct Way {
 impl Unigram {
     /// Pieces and their scores in the order of the tokens. Of two equal pieces the later one counts.
     pub(super) fn new(pieces: &[(String, f64)], unknown: Option<u32>, metaspace: Metaspace) -> Self {
-        let least = pieces.iter().fold(0.0, |least: f64, (_, score)| least.min(*score));
+        let least = pieces.iter().fold(f64::INFINITY, |least, (_, score)| least.min(*score));
         let mut order: Vec<u32> =
             (0..).take(pieces.len()).filter(|token| !pieces[*token as usize].0.is_empty()).collect();
         order.sort_unstable_by_key(|token| (&*pieces[*token as usize].0, u32::MAX - token));
