@@ -1,15 +1,28 @@
-//! Recall of evidence on data that a person supplies, beside plain BM25 and the full context in the same run:
-//! `cargo run --release --example evaluate -- locomo locomo10.json` or `… -- longmemeval longmemeval_s.json`.
+//! How well Ebbmark recalls, beside plain BM25 and the full context in the same run.
 //!
-//! Every turn of a conversation is one memory, with speaker, session and position, every question a query; printed is
-//! the share of its evidence among the first 5 and 10 hits. The data sets are not part of this repository. Weights were
-//! set on LoCoMo's conversations 1 to 5 alone, so 6 to 10 are shown apart.
-#![allow(clippy::print_stdout, missing_docs, reason = "a program that prints its measurements")]
+//! `cargo run --release --example evaluate -- kinds [CONVERSATIONS]` asks six kinds of questions about made-up users
+//! with 8 and with 32 conversations, or as many as are named.
+//!
+//! `cargo run --release --example evaluate -- locomo locomo10.json` or `… -- longmemeval longmemeval_s.json` measures
+//! recall of evidence on data that a person supplies: every turn of a conversation is one memory, with speaker, session
+//! and position, every question a query; printed is the share of its evidence among the first 5 and 10 hits. These data
+//! sets are not part of this repository. Weights were set on LoCoMo's conversations 1 to 5 alone, so 6 to 10 are shown
+//! apart.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    missing_docs,
+    reason = "a program that prints its measurements"
+)]
 
+#[path = "shared/conversations.rs"]
+mod conversations;
 #[path = "shared/evaluation.rs"]
 mod evaluation;
 #[path = "shared/home.rs"]
 mod home;
+#[path = "shared/six_kinds.rs"]
+mod six_kinds;
 
 use std::error::Error;
 
@@ -17,20 +30,32 @@ use evaluation::{Conversation, Sums};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (set, path) = (arguments.next(), arguments.next());
-    let (Some(set), Some(path)) = (set, path) else { return Err("give `locomo` or `longmemeval`, and a path".into()) };
-    let data = serde_json::from_slice(&std::fs::read(path)?)?;
-    match set.as_str() {
-        "locomo" => {
-            let conversations = evaluation::locomo(&data);
+    let (set, more) = (arguments.next(), arguments.next());
+    let read = |path: Option<String>| -> Result<serde_json::Value, Box<dyn Error>> {
+        Ok(serde_json::from_slice(&std::fs::read(path.ok_or("give a path")?)?)?)
+    };
+    match set.as_deref() {
+        Some("kinds") => match more {
+            Some(count) => kinds(count.parse()?),
+            None => kinds(8).and_then(|()| kinds(32)),
+        },
+        Some("locomo") => {
+            let conversations = evaluation::locomo(&read(more)?);
             let (tuned, unseen) = conversations.split_at(conversations.len().min(5));
             evaluate("conversations 1 to 5", tuned)?;
             evaluate("conversations 6 to 10", unseen)?;
             evaluate("all", &conversations)
         }
-        "longmemeval" => evaluate("all", &evaluation::longmemeval(&data)),
-        other => Err(format!("`{other}` is neither `locomo` nor `longmemeval`").into()),
+        Some("longmemeval") => evaluate("all", &evaluation::longmemeval(&read(more)?)),
+        _ => Err("give `kinds`, or `locomo` or `longmemeval` and a path".into()),
     }
+}
+
+fn kinds(conversations: usize) -> Result<(), Box<dyn Error>> {
+    let users = conversations::reported_users(conversations);
+    let methods = six_kinds::methods(&users)?;
+    println!("{}", six_kinds::table(&format!("{conversations} conversations"), &methods));
+    Ok(())
 }
 
 fn evaluate(which: &str, conversations: &[Conversation]) -> Result<(), Box<dyn Error>> {

@@ -115,6 +115,8 @@ pub struct RecallConfig {
     pub limit: u32,
     /// Projects that are searched besides global where the call names none.
     pub scopes: Vec<String>,
+    /// The last queries without an answer that are kept, for `inspect stats`: 0 to 1,000.
+    pub keep_misses: u32,
     /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of a model2vec
     /// folder or of another table.
     pub model: String,
@@ -122,7 +124,7 @@ pub struct RecallConfig {
 
 impl Default for RecallConfig {
     fn default() -> Self {
-        RecallConfig { limit: 8, scopes: Vec::new(), model: "built-in".into() }
+        RecallConfig { limit: 8, scopes: Vec::new(), keep_misses: 0, model: "built-in".into() }
     }
 }
 
@@ -454,6 +456,7 @@ impl Config {
             ("vault.max_vanish".to_owned(), self.vault.max_vanish, 0.0, 1.0),
             ("vault.min_vanish".to_owned(), f64::from(self.vault.min_vanish), 0.0, 1_000_000.0),
             ("recall.limit".to_owned(), f64::from(self.recall.limit), 1.0, 50.0),
+            ("recall.keep_misses".to_owned(), f64::from(self.recall.keep_misses), 0.0, 1_000.0),
         ];
         for (name, profile) in &self.kinds {
             ranges.push((format!("kinds.{name}.strength"), profile.strength, 0.0, 2.0));

@@ -6,6 +6,7 @@
 
 mod normaliser;
 mod pieces;
+mod product;
 mod tensors;
 mod tokenizer;
 mod unigram;
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use self::pieces::WordPiece;
+pub use self::product::products;
 use self::tensors::Tensors;
 use self::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
@@ -84,20 +86,6 @@ impl Vector {
         let scale = greatest / 127.0;
         Vector { scale, values: components.iter().map(|component| (component / scale).round() as i8).collect() }
     }
-}
-
-/// Sum of the products of two vectors' components. Whole numbers: exact in any order.
-pub fn product(left: &[i8], right: &[i8]) -> i32 {
-    let mut sums = [0i32; 16];
-    let (left, left_rest) = left.as_chunks::<16>();
-    let (right, right_rest) = right.as_chunks::<16>();
-    for (left, right) in left.iter().zip(right) {
-        for place in 0..16 {
-            sums[place] += i32::from(left[place]) * i32::from(right[place]);
-        }
-    }
-    let rest: i32 = left_rest.iter().zip(right_rest).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum();
-    sums.iter().sum::<i32>() + rest
 }
 
 impl Model {

@@ -27,6 +27,9 @@ pub const K1: f32 = 0.6;
 pub const B: [f32; 2] = [0.2, 0.1];
 /// Words of one query that count: the rarest ones.
 pub const MAX_QUERY_TERMS: usize = 12;
+/// Share of the rarest held word's idf below which a word is passed over: nearly all memories hold it, and it tells none
+/// apart.
+const LEAST_IDF: f32 = 0.001;
 
 /// One word in one memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +129,7 @@ pub struct Scorer {
 impl Scorer {
     /// Scores every memory that holds a word of the query, or borrows one. Repeated words count once, and at most
     /// [`MAX_QUERY_TERMS`] words count: the rarest that any memory holds, then unknown ones; of equally rare ones the
-    /// earlier. `stand_ins` yields what may stand for a word; it is told whether any memory holds it. Of a word and its
+    /// earlier. Beside a rare one, a word that nearly all memories hold does not count. `stand_ins` yields what may stand for a word; it is told whether any memory holds it. Of a word and its
     /// stand-ins the one counts that is worth most in a memory.
     ///
     /// `postings` appends those of one word: at most one for each memory, in any order. Postings of slots that are not
@@ -143,7 +146,7 @@ impl Scorer {
     ) -> Result<Matches<'a>, E> {
         self.hits.clear();
         self.gather(asked, lengths, &mut postings)?;
-        self.choose();
+        self.choose(lengths);
         self.expand(asked, lengths, &mut postings, stand_ins)?;
         self.accumulate(lengths);
         Ok(Matches { scorer: self, asked, lengths })
@@ -192,7 +195,11 @@ impl Scorer {
 
     /// Keeps the words that count. Words that nobody holds come last: they tell memories apart no more, and twelve of
     /// them would hide what the others find.
-    fn choose(&mut self) {
+    fn choose(&mut self, lengths: &Lengths) {
+        let idf = |term: &Term| lengths.idf(term.postings.len() as u32);
+        let held = self.terms.iter().filter(|term| !term.postings.is_empty());
+        let least = held.map(idf).fold(0.0, f32::max) * LEAST_IDF;
+        self.terms.retain(|term| idf(term) >= least);
         if self.terms.len() > MAX_QUERY_TERMS {
             self.terms.sort_by_key(|term| (term.postings.is_empty(), term.postings.len(), term.place));
             self.terms.truncate(MAX_QUERY_TERMS);

@@ -104,6 +104,7 @@ impl Fit {
     }
 
     /// The sum of the parts; about 1 where every word of the query occurs.
+    #[inline]
     pub fn total(&self) -> f32 {
         self.lexical_part()
             + self.meaning_part()

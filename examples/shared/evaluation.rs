@@ -1,6 +1,6 @@
 //! Recall of evidence in conversations: what is asked about them, and which share of the right turns comes back.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::error::Error;
 
 use ebbmark::clock::Timestamp;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Hits of a reply.
 const HITS: usize = 10;
 /// Characters of a token, about.
-const TOKEN_CHARS: usize = 4;
+pub(crate) const TOKEN_CHARS: usize = 4;
 
 /// One thing that was said.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,36 +118,58 @@ fn plain_words(text: &str) -> Vec<String> {
 }
 
 /// The textbook's BM25 (k1 1.2, b 0.75) over plain words.
-pub(crate) fn plain_bm25(conversation: &Conversation, sums: &mut Sums) {
-    let texts: Vec<Vec<String>> = conversation.turns.iter().map(|turn| plain_words(&turn.text)).collect();
-    let count = texts.len() as f64;
-    let mean = texts.iter().map(Vec::len).sum::<usize>() as f64 / count.max(1.0);
-    let mut postings: HashMap<&str, Vec<(usize, f64)>> = HashMap::new();
-    for (place, words) in texts.iter().enumerate() {
-        for word in words {
-            let holders = postings.entry(word).or_default();
-            match holders.last_mut() {
-                Some((last, frequency)) if *last == place => *frequency += 1.0,
-                _ => holders.push((place, 1.0)),
+pub(crate) struct PlainBm25 {
+    /// Texts that hold a word, and how often.
+    postings: HashMap<String, Vec<(usize, f64)>>,
+    /// Words of each text.
+    lengths: Vec<f64>,
+}
+
+impl PlainBm25 {
+    pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a str>) -> PlainBm25 {
+        let mut all = PlainBm25 { postings: HashMap::new(), lengths: Vec::new() };
+        for (place, text) in texts.enumerate() {
+            let words = plain_words(text);
+            all.lengths.push(words.len() as f64);
+            for word in words {
+                let holders = all.postings.entry(word).or_default();
+                match holders.last_mut() {
+                    Some((last, frequency)) if *last == place => *frequency += 1.0,
+                    _ => holders.push((place, 1.0)),
+                }
             }
         }
+        all
     }
-    for asked in &conversation.questions {
-        let mut scores = vec![0.0; texts.len()];
-        for word in plain_words(&asked.question).into_iter().collect::<HashSet<_>>() {
-            let Some(holders) = postings.get(word.as_str()) else { continue };
+
+    /// The best texts by place, with their scores; one that shares no word has 0.
+    pub(crate) fn best(&self, query: &str, limit: usize) -> Vec<(usize, f64)> {
+        let count = self.lengths.len() as f64;
+        let mean = self.lengths.iter().sum::<f64>() / count.max(1.0);
+        let mut scores: Vec<(usize, f64)> = (0..self.lengths.len()).map(|place| (place, 0.0)).collect();
+        for word in plain_words(query).into_iter().collect::<BTreeSet<_>>() {
+            let Some(holders) = self.postings.get(&word) else { continue };
             let df = holders.len() as f64;
             let idf = ((count - df + 0.5) / (df + 0.5)).ln_1p();
             for (place, frequency) in holders {
-                let norm = 1.2 * (0.25 + 0.75 * texts[*place].len() as f64 / mean);
-                scores[*place] += idf * frequency * 2.2 / (frequency + norm);
+                let norm = 1.2 * (0.25 + 0.75 * self.lengths[*place] / mean);
+                scores[*place].1 += idf * frequency * 2.2 / (frequency + norm);
             }
         }
-        let mut order: Vec<usize> = (0..texts.len()).collect();
-        order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
-        order.truncate(HITS);
-        let found: Vec<&str> = order.iter().map(|place| conversation.turns[*place].unit.as_str()).collect();
-        add(sums, asked, &found, order.iter().map(|place| conversation.turns[*place].text.chars().count()).sum());
+        scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        scores.truncate(limit);
+        scores
+    }
+}
+
+/// The turns that plain BM25 finds.
+pub(crate) fn plain_bm25(conversation: &Conversation, sums: &mut Sums) {
+    let turns = &conversation.turns;
+    let bm25 = PlainBm25::of(turns.iter().map(|turn| turn.text.as_str()));
+    for asked in &conversation.questions {
+        let best = bm25.best(&asked.question, HITS);
+        let found: Vec<&str> = best.iter().map(|(place, _)| turns[*place].unit.as_str()).collect();
+        add(sums, asked, &found, best.iter().map(|(place, _)| turns[*place].text.chars().count()).sum());
     }
 }
 

@@ -199,6 +199,12 @@ pub(super) struct Recall {
     /// faded, superseded or all_scopes
     #[arg(long = "include", value_name = "WHAT")]
     include: Vec<String>,
+    /// What the hits may cost, about: further ones are given by their first line, then left out
+    #[arg(long, value_name = "TOKENS")]
+    budget_tokens: Option<u32>,
+    /// Go on after the last reply, with its cursor
+    #[arg(long)]
+    cursor: Option<String>,
     /// full or line
     #[arg(long)]
     detail: Option<String>,
@@ -251,6 +257,8 @@ impl Recall {
             until: self.until,
             as_of: self.as_of,
             include: self.include,
+            budget_tokens: self.budget_tokens,
+            cursor: self.cursor,
             detail: self.detail,
             explain: Some(self.explain),
             reinforce: Some(!self.no_reinforce),

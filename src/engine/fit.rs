@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::store::{Fnv, Store};
 use crate::clock::Timestamp;
-use crate::embedding::{Model, Vector, product};
+use crate::embedding::{Model, Vector};
 use crate::error::{Error, Result};
 use crate::index::Vectors;
 use crate::lexical::{Asked, Lengths, Matches, Posting, Scorer, Seat, Slot, StandIn};
@@ -269,8 +269,8 @@ impl Store {
         if asked.scale == 0.0 {
             return meanings;
         }
-        for (meaning, (scale, values)) in meanings.iter_mut().zip(self.shapes.vectors.rows()) {
-            *meaning = product(values, &asked.values) as f32 * scale * asked.scale;
+        for (meaning, cosine) in meanings.iter_mut().zip(self.shapes.vectors.cosines(&asked)) {
+            *meaning = cosine;
         }
         let mut around: Vec<(Slot, bool)> = Vec::new();
         let mut own: Vec<f32> = Vec::new();
@@ -308,6 +308,7 @@ impl Fitted {
     }
 
     /// All parts of a memory's fit but the phrase, which needs its text.
+    #[inline]
     pub(super) fn of(&self, shapes: &Shapes, lengths: &Lengths, slot: Slot) -> Fit {
         let place = slot as usize;
         let shape = shapes.rows.get(place).copied().unwrap_or_default();
@@ -318,7 +319,7 @@ impl Fitted {
         };
         Fit {
             lexical: self.lexical.get(place).copied().unwrap_or_default(),
-            meaning: self.meaning.get(place).copied().filter(|_| shapes.vectors.get(slot).is_some()),
+            meaning: self.meaning.get(place).copied().filter(|_| shapes.vectors.is_known(slot)),
             speaker,
             phrase: 0.0,
             date: if self.question.dates.is_empty() { 0.0 } else { self.question.dates.fit(shape.dated) },

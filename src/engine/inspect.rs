@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::doctor::Health;
+use super::misses::Miss;
 use super::remember::round;
 use super::{Engine, lenient};
 use crate::clock::Timestamp;
@@ -17,6 +18,8 @@ use crate::memory::{Memory, Status};
 
 /// Days after which an unused promoted memory counts as dead knowledge.
 const DEAD_AFTER_DAYS: f64 = 30.0;
+/// Queries without an answer that are shown.
+const MISSES_SHOWN: usize = 20;
 
 /// What to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -77,6 +80,12 @@ pub struct Stats {
     pub journal_bytes: u64,
     /// Memories that the index does not hold yet: they are searched all the same.
     pub not_indexed: u64,
+    /// Memories whose meaning is known, of those that are recalled: 0 to 1. Absent where meanings do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vector_coverage: Option<f64>,
+    /// The last queries for which nothing was found, newest first, where `[recall] keep_misses` keeps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recent_misses: Vec<Miss>,
     /// Notes of the person's own that are recalled too.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub own_notes: u64,
@@ -199,6 +208,9 @@ impl Engine {
 
     fn stats(&self, now: Timestamp) -> Stats {
         let files = self.journal.files();
+        let mut misses = self.recent_misses();
+        misses.reverse();
+        misses.truncate(MISSES_SHOWN);
         let store = self.store();
         let (mut active, mut fading, mut faded, mut vanished) = (0, 0, 0, 0);
         let (mut superseded, mut promoted) = (0, 0);
@@ -245,6 +257,8 @@ impl Engine {
             journal_lines: files.iter().map(|file| file.lines).sum(),
             journal_bytes: files.iter().map(|file| file.bytes).sum(),
             not_indexed: store.without_document() as u64,
+            vector_coverage: store.vector_coverage().map(round),
+            recent_misses: misses,
             own_notes: store.shelf.len() as u64,
         }
     }

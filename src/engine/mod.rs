@@ -16,10 +16,12 @@ mod hubs;
 mod inspect;
 mod lenient;
 mod meaning;
+mod misses;
 mod move_vault;
 mod notes;
 mod open;
 mod own_notes;
+mod page;
 mod prepare;
 mod promote;
 mod purge;
@@ -51,6 +53,7 @@ pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Res
 pub use history::HistoryEntry;
 pub use inspect::{FadedAnswer, FadedMemory, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where};
 pub(crate) use lenient::wrong_field;
+pub use misses::Miss;
 pub use move_vault::MovedVault;
 pub use notes::{ListedNote, NoteList, ReadNote};
 pub use open::{OpenAnswer, OpenRequest, Opened, PromotionState, Relation};
@@ -122,6 +125,8 @@ pub struct Engine {
     index: Mutex<IndexState>,
     scorers: Mutex<Vec<Scorer>>,
     pending_uses: Mutex<Vec<PendingUse>>,
+    /// Queries without an answer that are not written yet.
+    misses: Mutex<Vec<Miss>>,
     seen_notes: Mutex<seen::Seen>,
     upkeep: Mutex<upkeep::Upkeep>,
     looked: Mutex<doctor::Looked>,
@@ -191,6 +196,7 @@ impl Engine {
             index: Mutex::default(),
             scorers: Mutex::default(),
             pending_uses: Mutex::default(),
+            misses: Mutex::default(),
             seen_notes: Mutex::default(),
             upkeep: Mutex::default(),
             looked: Mutex::default(),

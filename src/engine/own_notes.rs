@@ -328,11 +328,11 @@ impl Engine {
 
     /// Fills in what the hits of the person's notes say: read now, since the process keeps no texts of them. Those
     /// that are not there any more are left out.
-    pub(super) fn fill_in_parts(&self, hits: Vec<(Hit, Option<PartPlace>)>) -> Vec<Hit> {
-        let fill = |(hit, part): (Hit, Option<PartPlace>)| {
-            let Some((path, place)) = part else { return Some(hit) };
+    pub(super) fn fill_in_parts(&self, hits: Vec<(MemoryId, Hit, Option<PartPlace>)>) -> Vec<(MemoryId, Hit)> {
+        let fill = |(id, hit, part): (MemoryId, Hit, Option<PartPlace>)| {
+            let Some((path, place)) = part else { return Some((id, hit)) };
             let memory = self.read_parts(&path).ok()?.memories.into_iter().nth(place)?;
-            Some(Hit {
+            let hit = Hit {
                 id: address(&path, &memory.keywords),
                 text: memory.text,
                 title: memory.title,
@@ -341,7 +341,8 @@ impl Engine {
                 entities: Vec::new(),
                 note: Some(path.to_string()),
                 ..hit
-            })
+            };
+            Some((id, hit))
         };
         hits.into_iter().filter_map(fill).collect()
     }

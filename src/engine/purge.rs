@@ -400,6 +400,7 @@ impl Engine {
     /// until tantivy merges.
     pub(super) fn rebuild_index(&self) -> Result<()> {
         VectorFile::remove_all(&self.cache())?;
+        self.remove_misses()?;
         if Index::folders(&self.cache())?.is_empty() {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
 use super::fit::Fitted;
+use super::page::{MAX_HITS, Page};
 use super::remember::round;
 use super::store::Store;
 use super::{Engine, lenient};
@@ -18,8 +19,6 @@ use crate::memory::{Memory, NoteRef, Source, Status};
 use crate::question::Question;
 use crate::rank::{Factors, Fit, PHRASE_WEIGHT};
 
-/// Most hits of one reply.
-const MAX_LIMIT: u32 = 50;
 /// Queries that one call may ask for one need.
 const MAX_QUERIES: usize = 5;
 /// Best candidates whose texts are looked at for phrases of the query.
@@ -35,14 +34,14 @@ const MAX_PREVIOUS: usize = 5;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RecallRequest {
-    /// What to look for, in plain words; up to 5 wordings of one need. Empty: list by score.
+    /// What to look for, in plain words; up to 5 wordings. Empty: list by score.
     #[serde(deserialize_with = "lenient::list")]
     pub query: Vec<String>,
-    /// Hits, 1 to 50, else the nearest of these; 8 if absent.
+    /// 1 to 50 hits; 8 if absent, with a budget what fits.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: Option<u32>,
-    /// Projects to search besides global; global alone if absent.
+    /// Projects to search besides global.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub scope: Vec<String>,
     /// Only these kinds.
@@ -69,6 +68,12 @@ pub struct RecallRequest {
     /// Also `faded`, `superseded`, `all_scopes`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub include: Vec<String>,
+    /// What the hits may cost: what is too long for it comes as a line.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    pub budget_tokens: Option<u32>,
+    /// The last reply's: gives the next page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
     /// `full` or `line` (id, first line, date).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -221,6 +226,9 @@ pub struct RecallAnswer {
     /// Memories that share a word with the query, or stand beside one in a conversation, before the filters; without a
     /// query, those that passed.
     pub total: u64,
+    /// With the same request, gives the next page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
     /// What the caller should know about this answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -235,7 +243,6 @@ pub(super) struct Ranked {
 /// A candidate with its fit but for the phrase, the best of the wordings'.
 struct Candidate {
     total: f32,
-    id: MemoryId,
     slot: Slot,
     /// Which wording fits best.
     wording: u8,
@@ -244,23 +251,20 @@ struct Candidate {
 /// Candidates that are put in order first: few calls need more.
 const FIRST_SORTED: usize = 1_000;
 
-impl Candidate {
-    /// Best fit first; of equal ones the smaller id.
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        other.total.total_cmp(&self.total).then_with(|| self.id.cmp(&other.id))
-    }
-}
-
-/// Candidates in order, the best first. Most calls stop after a few, so only the first of them are sorted at once.
-fn in_order(mut all: Vec<Candidate>) -> impl Iterator<Item = Candidate> {
+/// Candidates in order, the best first; of equal ones the smaller id. Most calls stop after a few, so only the first of
+/// them are sorted at once.
+fn in_order(store: &Store, mut all: Vec<Candidate>) -> impl Iterator<Item = Candidate> {
+    let order = |a: &Candidate, b: &Candidate| {
+        b.total.total_cmp(&a.total).then_with(|| store.id_at(a.slot).cmp(&store.id_at(b.slot)))
+    };
     let mut rest = Vec::new();
     if all.len() > 2 * FIRST_SORTED {
-        all.select_nth_unstable_by(FIRST_SORTED, Candidate::order);
+        all.select_nth_unstable_by(FIRST_SORTED, order);
         rest = all.split_off(FIRST_SORTED);
     }
-    all.sort_unstable_by(Candidate::order);
-    let later = std::iter::once(rest).flat_map(|mut rest| {
-        rest.sort_unstable_by(Candidate::order);
+    all.sort_unstable_by(order);
+    let later = std::iter::once(rest).flat_map(move |mut rest| {
+        rest.sort_unstable_by(order);
         rest
     });
     all.into_iter().chain(later)
@@ -285,21 +289,22 @@ impl Engine {
 
     /// Hits that a request gets.
     pub(super) fn limit(&self, request: &RecallRequest) -> usize {
-        request.limit.unwrap_or(self.config.recall.limit).clamp(1, MAX_LIMIT) as usize
+        request.limit.unwrap_or(self.config.recall.limit).clamp(1, MAX_HITS) as usize
     }
 
     fn recall_now(&self, request: &RecallRequest, now: Timestamp) -> Result<RecallAnswer> {
         let filter = Filter::of(request, &self.config, &self.time_zone)?;
-        let limit = self.limit(request);
+        let page = Page::of(request, self.config.recall.limit)?;
         let queries = request.queries()?;
         let mut notice = self.notice(now);
         let store = self.store();
         let explain = request.explain.unwrap_or(false);
-        let (ranked, total) = if queries.is_empty() {
-            self.list(&store, &filter, limit, now)
+        let (mut ranked, total) = if queries.is_empty() {
+            self.list(&store, &filter, page.reach(), now)
         } else {
-            self.search(&store, &queries, &filter, limit, now)?
+            self.search(&store, &queries, &filter, page.reach(), now)?
         };
+        let is_more = page.choose(&mut ranked);
         let matched = if explain { self.explain(&store, &queries, &ranked, now)? } else { HashMap::new() };
         let is_line = match request.detail.as_deref() {
             None | Some("full") => false,
@@ -307,7 +312,7 @@ impl Engine {
             Some(other) => return Err(Error::invalid("detail", format!("`{other}` is not known"), "use full or line")),
         };
         let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.fit.is_found());
-        let hits: Vec<(Hit, Option<_>)> = ranked
+        let hits = ranked
             .iter()
             .filter_map(|ranked| {
                 let outline = store.shelf.outline(ranked.id);
@@ -316,24 +321,20 @@ impl Engine {
                 if explain {
                     hit.why = Some(self.why(memory, ranked, matched.get(&ranked.id), now));
                 }
-                Some((hit, outline.and_then(|_| store.shelf.place(ranked.id))))
+                Some((ranked.id, hit, outline.and_then(|_| store.shelf.place(ranked.id))))
             })
             .collect();
-        if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
-            // What has faded comes back by `restore`, not by being looked at.
-            let is_used = |ranked: &&Ranked| {
-                ranked.factors.fit.is_strong()
-                    && ranked.factors.status == Status::Active
-                    && store.state.get(ranked.id).is_some()
-            };
-            let strong: Vec<MemoryId> = ranked.iter().filter(is_used).map(|ranked| ranked.id).collect();
-            let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
-            self.note_uses(&strong, &contexts, now);
-        }
+        // What has faded comes back by `restore`, not by being looked at.
+        let is_used = |ranked: &&Ranked| {
+            ranked.factors.fit.is_strong()
+                && ranked.factors.status == Status::Active
+                && store.state.get(ranked.id).is_some()
+        };
+        let strong: Vec<MemoryId> = ranked.iter().filter(is_used).map(|ranked| ranked.id).collect();
         if !found && filter.is_scoped() {
             // What lies in other projects is not shown unasked, but it is said that it is there.
             let everywhere = filter.everywhere();
-            let (elsewhere, _) = self.search(&store, &queries, &everywhere, MAX_LIMIT as usize, now)?;
+            let (elsewhere, _) = self.search(&store, &queries, &everywhere, MAX_HITS as usize, now)?;
             let count = elsewhere.iter().filter(|ranked| ranked.factors.fit.is_found()).count();
             if count > 0 {
                 let elsewhere = format!(
@@ -348,10 +349,23 @@ impl Engine {
         drop(store);
         let mut hits = self.fill_in_parts(hits);
         if is_line {
-            hits = hits.into_iter().map(first_line).collect();
+            hits = hits.into_iter().map(|(id, hit)| (id, first_line(hit))).collect();
         }
-        let notice = notice.or_else(|| self.changed_notes(&notes));
-        Ok(RecallAnswer { found, hits, total, notice })
+        let packed = page.pack(hits, is_more);
+        let shown = |id: &MemoryId| packed.hits.iter().any(|(shown, _)| shown == id);
+        if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
+            let used: Vec<MemoryId> = strong.into_iter().filter(shown).collect();
+            let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
+            self.note_uses(&used, &contexts, now);
+        }
+        if !found {
+            self.note_miss(&queries, now);
+        }
+        // What is only nearest needs no second page.
+        let cursor = packed.cursor.filter(|_| found || request.cursor.is_some());
+        let notice = notice.or(packed.notice).or_else(|| self.changed_notes(&notes));
+        let hits = packed.hits.into_iter().map(|(_, hit)| hit).collect();
+        Ok(RecallAnswer { found, hits, total, cursor, notice })
     }
 
     /// Which of the hits' notes are gone or say something else by now: an answer must not pass for the note's text
@@ -399,10 +413,11 @@ impl Engine {
     ) -> Result<(Vec<Ranked>, u64)> {
         let fitted = self.fitted(store, queries, now)?;
         let matched = fitted.iter().map(|fitted| fitted.matched).max().unwrap_or_default();
-        let candidates = store.all().filter_map(|(id, slot)| best_wording(store, &fitted, id, slot)).collect();
+        let candidates = store.current().filter_map(|slot| best_wording(store, &fitted, slot)).collect();
         let mut ranked: Vec<Ranked> = Vec::new();
         let (mut phrases, mut passed) = (0, 0);
-        for Candidate { total, id, slot, wording } in in_order(candidates) {
+        for Candidate { total, slot, wording } in in_order(store, candidates) {
+            let Some(id) = store.id_at(slot) else { continue };
             let fitted = &fitted[usize::from(wording)];
             let has_phrase = fitted.question.has_phrase() && phrases < MAX_PHRASES;
             let best = Factors::best_rank(if has_phrase { total + PHRASE_WEIGHT } else { total });
@@ -566,12 +581,19 @@ impl Engine {
 }
 
 /// The wording that a memory fits best, where it fits any.
-fn best_wording(store: &Store, fitted: &[Fitted], id: MemoryId, slot: Slot) -> Option<Candidate> {
-    let fits = fitted.iter().zip(0..).filter(|(fitted, _)| fitted.is_any(slot)).filter_map(|(fitted, wording)| {
+fn best_wording(store: &Store, fitted: &[Fitted], slot: Slot) -> Option<Candidate> {
+    let mut best: Option<Candidate> = None;
+    for (fitted, wording) in fitted.iter().zip(0..) {
+        if !fitted.is_any(slot) {
+            continue;
+        }
         let fit = fitted.of(&store.shapes, &store.lengths, slot);
-        fit.is_any().then(|| Candidate { total: fit.total(), id, slot, wording })
-    });
-    fits.reduce(|best, other| if other.total > best.total { other } else { best })
+        let total = fit.total();
+        if fit.is_any() && best.as_ref().is_none_or(|best| total > best.total) {
+            best = Some(Candidate { total, slot, wording });
+        }
+    }
+    best
 }
 
 /// What a memory replaced, and what that had replaced, newest first.
@@ -591,7 +613,7 @@ fn previous(store: &Store, id: MemoryId) -> Vec<Previous> {
 }
 
 /// The cheap form: id, first line, date.
-fn first_line(hit: Hit) -> Hit {
+pub(super) fn first_line(hit: Hit) -> Hit {
     Hit {
         text: super::say::short(&hit.text),
         title: None,

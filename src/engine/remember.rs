@@ -46,10 +46,10 @@ pub struct SourceInput {
     /// Its place in that session.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::integer")]
     pub position: Option<i64>,
-    /// Ids of the messages it was taken from.
+    /// Ids of its messages.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub messages: Vec<String>,
-    /// The words it was taken from.
+    /// The words it is from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// false: never promoted without a person.
@@ -99,7 +99,7 @@ pub struct NewMemory {
     /// Never fades.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::switch")]
     pub pinned: Option<bool>,
-    /// Ids of memories this replaces; they are kept as history.
+    /// Ids of what this replaces; kept as history.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub supersedes: Vec<String>,
     /// Where it comes from.
@@ -114,7 +114,7 @@ pub struct RememberRequest {
     #[serde(deserialize_with = "lenient::memories")]
     #[schemars(with = "Vec<NewMemory>")]
     pub memories: Vec<Value>,
-    /// Repeating a call with the same key saves nothing twice, for 30 days.
+    /// A call repeated with its key saves nothing twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_key: Option<String>,
     /// Only say what would happen.

@@ -102,6 +102,9 @@ pub fn recall(answer: &RecallAnswer) -> String {
     for hit in &answer.hits {
         hit_lines(&mut text, hit);
     }
+    if let Some(cursor) = &answer.cursor {
+        line!(text, "more: cursor {cursor}");
+    }
     notice(&mut text, answer.notice.as_ref());
     text
 }
@@ -512,6 +515,12 @@ fn stats_lines(text: &mut String, stats: &Stats) {
     line!(text, "journal: {} lines, {} bytes", stats.journal_lines, stats.journal_bytes);
     if stats.own_notes > 0 {
         line!(text, "the person's own notes: {} are recalled too", stats.own_notes);
+    }
+    if let Some(coverage) = stats.vector_coverage.filter(|coverage| *coverage < 1.0) {
+        line!(text, "meaning known of {:.0} % so far", coverage * 100.0);
+    }
+    for miss in &stats.recent_misses {
+        line!(text, "nothing found on {}: {}", day(miss.at), miss.query);
     }
     for dead in &stats.dead_knowledge {
         line!(text, "promoted and unused for 30 days: {dead}");

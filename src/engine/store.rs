@@ -381,10 +381,21 @@ impl Store {
         self.slots.get(&id).copied()
     }
 
-    /// Every memory with its slot, in the order of the slots.
-    pub(super) fn all(&self) -> impl Iterator<Item = (MemoryId, Slot)> {
-        let current = self.places.iter().zip(0..).filter(|(_, slot)| self.lengths.get(*slot).is_some());
-        current.map(|(place, slot)| (place.id, slot))
+    /// Share of all that is recalled whose vector is known, where there is a table.
+    pub(super) fn vector_coverage(&self) -> Option<f64> {
+        let all = self.lengths.count();
+        let is_counted = self.model.is_some() && all > 0;
+        is_counted.then(|| self.shapes.vectors.known() as f64 / f64::from(all))
+    }
+
+    /// The slots on which something stands, in order.
+    pub(super) fn current(&self) -> impl Iterator<Item = Slot> {
+        (0..self.lengths.slots() as Slot).filter(|slot| self.lengths.get(*slot).is_some())
+    }
+
+    /// What stands on a slot.
+    pub(super) fn id_at(&self, slot: Slot) -> Option<MemoryId> {
+        self.places.get(slot as usize).map(|place| place.id)
     }
 
     fn drop_slot(&mut self, id: MemoryId, slot: Slot) {

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::embedding::Model;
+use crate::embedding::{Model, Vector, products};
 use crate::error::Result;
 use crate::files::{self, Appender, Lock};
 use crate::lexical::Slot;
@@ -69,14 +69,23 @@ impl Vectors {
         (scale >= 0.0).then(|| (scale, &self.values[start..start + self.dimensions]))
     }
 
+    /// Whether the vector of a slot is known.
+    #[inline]
+    pub fn is_known(&self, slot: Slot) -> bool {
+        self.scales.get(slot as usize).is_some_and(|scale| *scale >= 0.0)
+    }
+
     /// How many are known.
     pub fn known(&self) -> usize {
         self.known
     }
 
-    /// All rows in the order of the slots; what is not known is all zero.
-    pub fn rows(&self) -> impl Iterator<Item = (f32, &[i8])> {
-        self.scales.iter().copied().zip(self.values.chunks_exact(self.dimensions.max(1)))
+    /// The cosine of each with `asked`, in the order of the slots; 0 for what is not known, none at all for a vector of
+    /// other dimensions.
+    pub fn cosines(&self, asked: &Vector) -> impl Iterator<Item = f32> {
+        let is_comparable = asked.values.len() == self.dimensions;
+        let products = if is_comparable { products(&self.values, &asked.values) } else { Vec::new() };
+        products.into_iter().zip(&self.scales).map(|(product, scale)| product as f32 * scale * asked.scale)
     }
 }
 
@@ -258,13 +267,16 @@ mod tests {
         vectors.set(1, 0.5, [1, 2].into_iter());
         assert_eq!(vectors.get(2), Some((0.5, &[1, 2, 3, -4][..])));
         assert_eq!((vectors.get(0), vectors.get(1), vectors.get(9)), (Some((0.0, &[0; 4][..])), None, None));
-        assert_eq!((vectors.rows().count(), vectors.known()), (3, 2));
+        let asked = Vector { scale: 0.5, values: Box::new([2, 0, 0, 0]) };
+        assert_eq!(vectors.cosines(&asked).collect::<Vec<f32>>(), [0.0, 0.0, 0.5]);
+        assert_eq!(vectors.cosines(&Vector { scale: 1.0, values: Box::new([1]) }).count(), 0);
+        assert_eq!(vectors.known(), 2);
         vectors.remove(2);
         vectors.remove(7);
         assert_eq!((vectors.get(2), vectors.known()), (None, 1));
-        assert!(vectors.rows().all(|(_, values)| values == [0; 4]));
+        assert!(vectors.cosines(&asked).all(|cosine| cosine == 0.0));
         let none = Vectors::default();
-        assert_eq!((none.get(0), none.rows().count()), (None, 0));
+        assert_eq!((none.get(0), none.cosines(&asked).count()), (None, 0));
     }
 
     #[test]

@@ -165,6 +165,7 @@ impl Lengths {
     }
 
     /// Length of a current memory in words.
+    #[inline]
     pub fn get(&self, slot: Slot) -> Option<u32> {
         self.places.get(slot as usize).map(|place| place.words).filter(|words| *words != ABSENT)
     }
@@ -199,6 +200,7 @@ impl Lengths {
     }
 
     /// Whether the memory has neighbours in a conversation.
+    #[inline]
     pub fn is_turn(&self, slot: Slot) -> bool {
         let session = self.places[slot as usize].session;
         session != NOWHERE && self.sessions[session as usize].members.len() > 1

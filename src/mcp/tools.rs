@@ -382,7 +382,7 @@ mod tests {
         let cases = [
             (
                 decoded::<RecallRequest>("recall", json!({ "query": "x", "limit": "many" })),
-                "limit: `many` is no number / limit: Hits",
+                "limit: `many` is no number / limit: 1 to 50",
             ),
             (decoded::<RecallRequest>("recall", json!({ "query": {} })), "query: {} is no text / query: What"),
             (decoded::<OpenRequest>("open", json!({ "history": true })), "ids: is missing / ids: 1 to 100"),

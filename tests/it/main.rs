@@ -46,6 +46,7 @@ mod messages;
 mod next_steps;
 mod older_journals;
 mod own_notes;
+mod pages;
 mod persons_words;
 mod power_cuts;
 mod purge;
