@@ -117,7 +117,8 @@ pub struct RecallConfig {
     pub scopes: Vec<String>,
     /// The last queries without an answer that are kept, for `inspect stats`: 0 to 1,000.
     pub keep_misses: u32,
-    /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of another table.
+    /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of a model2vec
+    /// folder or of another table.
     pub model: String,
 }
 

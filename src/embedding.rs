@@ -1,17 +1,24 @@
 //! What a text means, as a vector: the sum of a table's rows for its word pieces, and one small layer above it.
 //!
 //! Texts of one meaning point in one direction even where they share no word: "spouse" and "Married to Tomás". The
-//! table that is built in knows English; docs/model.md tells how it was made. Vectors of different tables are not
-//! comparable, so each table has an id.
+//! table that is built in knows English; docs/model.md tells how it was made. A person may name another one, of our own
+//! format or a model2vec folder. Vectors of different tables are not comparable, so each table has an id.
 
+mod normaliser;
 mod pieces;
 mod product;
+mod tensors;
+mod tokenizer;
+mod unigram;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use self::pieces::WordPiece;
 pub use self::product::products;
+use self::tensors::Tensors;
+use self::tokenizer::Tokenizer;
 use crate::error::{Error, Result};
 
 /// The rows of the built-in table.
@@ -36,9 +43,11 @@ pub struct Model {
     bits: u8,
     rows: Cow<'static, [u8]>,
     scales: Vec<f32>,
-    pieces: HashMap<Box<str>, u32>,
-    /// Longest piece, in bytes.
-    longest: usize,
+    /// The row of each token, where tokens share rows; otherwise empty.
+    shared_rows: Vec<u32>,
+    /// How much each token counts, where they differ; otherwise empty.
+    weights: Vec<f32>,
+    tokenizer: Tokenizer,
     layer: Option<Layer>,
     near: Option<Near>,
 }
@@ -101,7 +110,7 @@ impl Model {
     /// # Errors
     /// [`Error::Invalid`] where the files are not of that format or do not fit together.
     pub fn read(table: Cow<'static, [u8]>, pieces: &str, layer: Option<&[u8]>, near: Option<&[u8]>) -> Result<Model> {
-        let id = identity(&table, pieces, layer);
+        let id = identity(&table, pieces.as_bytes(), layer);
         let (header, _) = table.split_at_checked(12).ok_or_else(|| wrong("the table is too short"))?;
         let dimensions = usize::from(u16::from_le_bytes([header[6], header[7]]));
         let count = u32::from_le_bytes([header[8], header[9], header[10], header[11]]) as usize;
@@ -126,9 +135,30 @@ impl Model {
         if pieces.len() != count {
             return Err(wrong(&format!("{count} rows, but {} different word pieces", pieces.len())));
         }
-        let longest = pieces.keys().map(|piece| piece.len()).max().unwrap_or_default();
         let layer = layer.map(|layer| Layer::read(layer, dimensions)).transpose()?;
-        Ok(Model { id, dimensions, bits, rows, scales, pieces, longest, layer, near })
+        let tokenizer = Tokenizer::own(WordPiece::new(pieces, usize::MAX));
+        let (shared_rows, weights) = (Vec::new(), Vec::new());
+        Ok(Model { id, dimensions, bits, rows, scales, shared_rows, weights, tokenizer, layer, near })
+    }
+
+    /// Reads a model2vec folder: its `model.safetensors` and its `tokenizer.json`. The rows become eight bits a value, in
+    /// place. What else such a folder holds changes no direction.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`], with the name of the file, where one is not of that format, they do not fit together, or the
+    /// tokenizer is of a kind that is not known.
+    pub fn of_model2vec(tensors: Vec<u8>, tokenizer: &[u8]) -> Result<Model> {
+        let id = identity(&tensors, tokenizer, None);
+        let tokenizer = Tokenizer::read(tokenizer)?;
+        let Tensors { dimensions, rows, scales, shared_rows, weights } = Tensors::read(tensors)?;
+        let known = if shared_rows.is_empty() { scales.len() } else { shared_rows.len() };
+        let known = if weights.is_empty() { known } else { known.min(weights.len()) };
+        if tokenizer.tokens() > known {
+            let why = format!("it has {known} tokens, but tokenizer.json has {}", tokenizer.tokens());
+            return Err(tensors::wrong(&why));
+        }
+        let rows = Cow::Owned(rows);
+        Ok(Model { id, dimensions, bits: 8, rows, scales, shared_rows, weights, tokenizer, layer: None, near: None })
     }
 
     /// What tells this table from others: a checksum of its files.
@@ -144,8 +174,10 @@ impl Model {
     /// The vector of a text: length 1, or all zero where none of its pieces is known.
     pub fn embed(&self, text: &str) -> Vec<f32> {
         let mut vector = vec![0.0; self.dimensions];
-        for row in pieces::rows(text, &self.pieces, self.longest) {
-            self.add_row(row as usize, &mut vector);
+        for token in self.tokenizer.cut(text) {
+            let token = token as usize;
+            let row = self.shared_rows.get(token).map_or(token, |row| *row as usize);
+            self.add_row(row, self.weights.get(token).copied().unwrap_or(1.0), &mut vector);
         }
         if normalise(&mut vector)
             && let Some(layer) = &self.layer
@@ -164,12 +196,12 @@ impl Model {
     /// Words that mean nearly the same as one in lower case, with their likeness (up to 1), the nearest first. None where
     /// the table says nothing of it.
     pub fn near(&self, word: &str) -> impl Iterator<Item = (&str, f32)> {
-        let known = self.near.as_ref().zip(self.pieces.get(word));
-        known.into_iter().flat_map(|(near, row)| near.of(*row as usize))
+        let known = self.near.as_ref().zip(self.tokenizer.token(word));
+        known.into_iter().flat_map(|(near, row)| near.of(row as usize))
     }
 
-    fn add_row(&self, row: usize, sum: &mut [f32]) {
-        let scale = self.scales[row];
+    fn add_row(&self, row: usize, weight: f32, sum: &mut [f32]) {
+        let scale = self.scales[row] * weight;
         let bytes = self.dimensions * usize::from(self.bits) / 8;
         let row = &self.rows[row * bytes..(row + 1) * bytes];
         if self.bits == 8 {
@@ -286,9 +318,9 @@ fn half(bits: u16) -> f32 {
 }
 
 /// What vectors depend on; the words that mean nearly the same change none.
-fn identity(table: &[u8], pieces: &str, layer: Option<&[u8]>) -> String {
+fn identity(table: &[u8], pieces: &[u8], layer: Option<&[u8]>) -> String {
     let sum = crc32c::crc32c(table);
-    let sum = crc32c::crc32c_append(sum, pieces.as_bytes());
+    let sum = crc32c::crc32c_append(sum, pieces);
     let sum = crc32c::crc32c_append(sum, layer.unwrap_or_default());
     format!("{:x}-{sum:08x}", table.len() + pieces.len() + layer.map_or(0, <[u8]>::len))
 }

@@ -1,5 +1,7 @@
 #![allow(clippy::format_collect, clippy::float_cmp, reason = "exact values, and a hash in hexadecimal")]
 
+mod model2vec;
+
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 

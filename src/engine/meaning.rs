@@ -69,8 +69,17 @@ impl Engine {
     }
 }
 
-/// Reads the table at a path: `NAME.tab`, `NAME.vocab` and, where they are there, `NAME.mlp` and `NAME.near`.
+/// Reads the table at a path: a model2vec folder, or `NAME.tab`, `NAME.vocab` and, where they are there, `NAME.mlp` and
+/// `NAME.near`.
 fn read_model(path: &Path) -> Result<Model> {
+    if path.is_dir() {
+        let tensors = files::read(&path.join("model.safetensors"))?;
+        let tokenizer = files::read(&path.join("tokenizer.json"))?;
+        return Model::of_model2vec(tensors, &tokenizer).map_err(|error| match error {
+            Error::Invalid { what, why, hint } => Error::invalid(path.join(what).display().to_string(), why, hint),
+            other => other,
+        });
+    }
     let with = |ending: &str| -> PathBuf {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let name =

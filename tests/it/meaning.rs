@@ -1,6 +1,7 @@
 //! Memories are found by what they mean and by what stands around them, and it is said why they are found or are not.
 
 use ebbmark::engine::{NewMemory, RecallRequest, RememberRequest, SourceInput};
+use serde_json::{Value, json};
 
 use crate::support::{Calls, Store};
 
@@ -13,6 +14,37 @@ fn write_two_languages(store: &Store) {
     table.extend([100u8, 0, 100, 0, 0, 100, 0, 100]);
     std::fs::write(folder.join("two.tab"), table).unwrap();
     std::fs::write(folder.join("two.vocab"), "house\nhaus\ndog\nhund\n").unwrap();
+}
+
+/// The same as a folder of model2vec, with a tokenizer of one of two kinds.
+fn write_folder_of_model2vec(store: &Store, kind: &str) {
+    let folder = store.home().join("tables").join(kind);
+    std::fs::create_dir_all(&folder).unwrap();
+    let header = json!({"embeddings": {"dtype": "F32", "shape": [5, 2], "data_offsets": [0, 40]}}).to_string();
+    let rows = [9.0f32, 9.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0].map(f32::to_le_bytes).concat();
+    let tensors = [&(header.len() as u64).to_le_bytes(), header.as_bytes(), &rows].concat();
+    std::fs::write(folder.join("model.safetensors"), tensors).unwrap();
+    let tokenizer = match kind {
+        "WordPiece" => json!({
+            "normalizer": {"type": "BertNormalizer", "lowercase": true},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "model": {
+                "type": kind, "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100,
+                "vocab": {"[UNK]": 0, "house": 1, "haus": 2, "dog": 3, "hund": 4}
+            }
+        }),
+        _ => json!({
+            "normalizer": Value::Null,
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true},
+            "model": {
+                "type": kind, "unk_id": 0,
+                "vocab": [["<unk>", 0.0], ["▁house", -1.0], ["▁haus", -1.0], ["▁dog", -1.0], ["▁hund", -1.0]]
+            }
+        }),
+    };
+    std::fs::write(folder.join("tokenizer.json"), tokenizer.to_string()).unwrap();
+    std::fs::write(folder.join("config.json"), json!({"model_type": "model2vec", "normalize": true}).to_string())
+        .unwrap();
 }
 
 #[test]
@@ -39,6 +71,43 @@ fn another_table_is_used_where_it_is_named() {
     assert_eq!(store.engine().texts("house"), ["haus"]);
     assert_eq!(store.engine().texts("dog"), ["hund"]);
     assert_eq!(store.run(&["doctor"]).exits(0).stdout.matches("recall.model").count(), 0);
+}
+
+#[test]
+fn memories_in_one_language_are_found_by_a_query_in_another_one_with_a_model2vec_folder() {
+    for kind in ["WordPiece", "Unigram"] {
+        let store = Store::new();
+        write_folder_of_model2vec(&store, kind);
+        store.configure(&format!("[recall]\nmodel = \"tables/{kind}\"\n"));
+        store.engine().save("haus");
+        store.engine().save("hund");
+        assert_eq!(store.engine().texts("house"), ["haus"], "{kind}");
+        assert_eq!(store.engine().texts("dog"), ["hund"], "{kind}");
+        assert_eq!(store.run(&["doctor"]).exits(0).stdout.matches("recall.model").count(), 0);
+    }
+}
+
+#[test]
+fn a_model2vec_folder_that_cannot_be_read_costs_the_meaning_and_its_file_is_named() {
+    let store = Store::new();
+    store.engine().save("Allergic to peanuts");
+    store.configure("[recall]\nmodel = \"tables/Unigram\"\n");
+    for (file, bytes) in [
+        ("model.safetensors", None),
+        ("tokenizer.json", None),
+        ("model.safetensors", Some("RQT1")),
+        ("tokenizer.json", Some("{\"model\": {\"type\": \"BPE\"}}")),
+    ] {
+        write_folder_of_model2vec(&store, "Unigram");
+        let path = store.home().join("tables/Unigram").join(file);
+        match bytes {
+            Some(bytes) => std::fs::write(&path, bytes).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        assert_eq!(store.engine().texts("peanuts"), ["Allergic to peanuts"], "{file} {bytes:?}");
+        let told = store.run(&["doctor"]).stdout;
+        assert!(told.contains("recall.model") && told.contains(path.to_str().unwrap()), "{told}");
+    }
 }
 
 #[test]
