@@ -13,7 +13,7 @@ use rustc_hash::FxHasher;
 
 use crate::clock::Timestamp;
 use crate::kinds::Kind;
-use crate::similarity::same_fact;
+use crate::similarity::{is_same_fact, same_fact};
 use crate::words::is_unspaced;
 
 use contrary::{Contrary, contrary};
@@ -184,10 +184,9 @@ impl Judgement {
 
 /// What `new` is to `old`, two memories of one scope and speaker; `likeness` is that of their bigrams, 0 to 1.
 pub fn judge(new: &Statement, old: &Statement, likeness: f32) -> Judgement {
-    let difference = match same_fact(new.text, old.text) {
-        Ok(()) => return Judgement::new(Relation::Same, "only the wording differs"),
-        Err(difference) => difference,
-    };
+    if is_same_fact(new.text, old.text) {
+        return Judgement::new(Relation::Same, "only the wording differs");
+    }
     let by_slots = by_slots(new, old);
     if let Some(judgement) = &by_slots
         && judgement.relation != Relation::Near
@@ -203,7 +202,8 @@ pub fn judge(new: &Statement, old: &Statement, likeness: f32) -> Judgement {
     }
     by_slots.unwrap_or_else(|| {
         let relation = if likeness >= NEAR { Relation::Near } else { Relation::New };
-        Judgement::new(relation, difference.to_string())
+        let difference = same_fact(new.text, old.text).err();
+        Judgement::new(relation, difference.map_or_else(String::new, |difference| difference.to_string()))
     })
 }
 
@@ -299,12 +299,12 @@ fn effect(new: &Slot, old: &Slot, new_said: &Statement, old_said: &Statement) ->
 /// Whether of two different values only one can be at a time.
 fn is_alternative(new: &Slot, old: &Slot, attribute: &rules::Attribute) -> bool {
     let [of_new, of_old] = [new, old].map(|slot| RULES.lists_of(&slot.normal));
-    let shared = || of_new.iter().filter(|list| of_old.contains(list));
+    let mut shared = RULES.shared_alternatives(&new.normal, &old.normal);
     match attribute.values {
         Values::Many => false,
         Values::Choice if new.is_ranked => true,
-        Values::Choice if new.qualifier.is_empty() => shared().any(|list| attribute.classes.contains(list)),
-        Values::Choice => shared().next().is_some() || new.changed && of_new.is_empty() && of_old.is_empty(),
+        Values::Choice if new.qualifier.is_empty() => shared.any(|list| attribute.classes.contains(&list)),
+        Values::Choice => shared.next().is_some() || new.changed && of_new.is_empty() && of_old.is_empty(),
         Values::One | Values::Fixed => {
             let class = |lists: &[&'static str]| attribute.classes.iter().find(|class| lists.contains(class)).copied();
             class(of_new) == class(of_old)

@@ -154,6 +154,8 @@ pub(super) struct Rules {
     pub(super) starts: FxHashMap<String, Vec<(usize, Start)>>,
     /// By value in normal form: the lists that hold it.
     lists: FxHashMap<String, Vec<&'static str>>,
+    /// The lists of things that do the same job.
+    alternatives: Vec<&'static str>,
     /// By name in normal form: the one that stands for it.
     names: FxHashMap<String, String>,
     #[cfg(test)]
@@ -174,7 +176,9 @@ impl Rules {
             if let Some((name, rest)) = heading(line) {
                 rules.attributes.push(Attribute::read(name, rest));
             } else if let Some((list, words)) = line.strip_prefix('@').and_then(|line| line.split_once(" = ")) {
-                members.insert(list, words.split('|').collect());
+                let alternative = list.strip_prefix('@');
+                rules.alternatives.extend(alternative);
+                members.insert(alternative.unwrap_or(list), words.split('|').collect());
             } else if let Some(names) = line.strip_prefix("~ ") {
                 let mut names = names.split('|').map(normal);
                 let first = names.next().unwrap_or_default();
@@ -300,6 +304,13 @@ impl Rules {
         }
         let words = value.split(' ').map(|word| self.names.get(word).map_or(word, String::as_str));
         words.collect::<Vec<_>>().join(" ")
+    }
+
+    /// A list of things that do the same job, of which both values are.
+    pub(super) fn shared_alternatives(&self, a: &str, b: &str) -> impl Iterator<Item = &'static str> {
+        let of_b = self.lists_of(b);
+        let lists = self.lists_of(a).iter().copied();
+        lists.filter(move |list| of_b.contains(list) && self.alternatives.contains(list))
     }
 
     #[cfg(test)]

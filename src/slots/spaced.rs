@@ -129,23 +129,25 @@ fn push_word<'t>(tokens: &mut Vec<Token<'t>>, word: &'t str) {
 /// Words that make a statement uncertain, past, conditional, somebody's, or one of several; sorted.
 #[rustfmt::skip]
 const STOPS: &[&str] = &[
-    "aber", "according", "after", "almost", "also", "although", "and", "another", "antes", "anyone", "asked",
-    "asks", "auch", "auparavant", "aussi", "autre", "avait", "avant", "bald", "because", "before", "believed",
-    "believes", "bientot", "bis", "both", "briefly", "but", "can", "casi", "claimed", "claims", "considering",
-    "considers", "could", "cuando", "dass", "despues", "dice", "did", "dit", "dreams", "ehemals", "either", "era",
-    "estaba", "et", "etait", "etwa", "everyone", "everything", "ex", "except", "falls", "fast", "former",
-    "formerly", "fruher", "going", "had", "hasta", "he", "her", "him", "his", "hope", "hoped", "hopes", "how", "if",
-    "it", "jamais", "kann", "kein", "keine", "keinen", "konnte", "likely", "longer", "mais", "manchmal", "maybe",
-    "meist", "mi", "might", "mochte", "mostly", "must", "my", "nearly", "neither", "never", "nicht", "nie", "no",
-    "nobody", "nor", "not", "nothing", "nunca", "o", "ob", "occasionally", "oder", "oft", "often", "once", "only",
-    "or", "other", "otra", "otro", "ou", "parce", "pas", "perhaps", "pero", "peut", "planned", "plus", "podria", "porque", "possibly", "pourrait", "presque", "previously", "probably", "quand", "que", "qui",
-    "quiere", "quisiera", "quiza", "quizas", "rarely", "reportedly", "sagt", "said", "say", "says", "second",
-    "secondary", "segunda", "segundo", "several", "shall", "she", "should", "si", "so", "some", "someone",
-    "something", "sometimes", "supposedly", "tambien", "temporarily", "than", "that", "them", "there", "they",
-    "thinking", "thinks", "this", "those", "though", "til", "till", "told", "too", "tried", "trying", "und",
-    "unless", "until", "used", "usually", "veut", "vielleicht", "vivia", "voudrait", "want", "wanted", "wants",
-    "war", "waren", "was", "weil", "wenn", "were", "what", "when", "whenever", "where", "whether", "which", "while",
-    "who", "why", "will", "wollte", "would", "wurde", "y", "yo", "zweite",
+    "aber", "according", "after", "almost", "also", "although", "am", "and", "another", "antes", "anyone", "are",
+    "asked", "asks", "auch", "auparavant", "aussi", "autre", "avait", "avant", "bald", "be", "because", "been",
+    "before", "being", "believed", "believes", "bientot", "bin", "bis", "both", "briefly", "but", "can", "casi",
+    "claimed", "claims", "considering", "considers", "could", "cuando", "dass", "demain", "despues", "dice", "did",
+    "dit", "do", "does", "dreams", "ehemals", "either", "era", "est", "estaba", "et", "etait", "etwa", "everyone",
+    "everything", "ex", "except", "falls", "fast", "former", "formerly", "fruher", "going", "had", "has", "hasta",
+    "have", "he", "her", "him", "his", "hope", "hoped", "hopes", "how", "if", "is", "ist", "it", "jamais", "kann",
+    "kein", "keine", "keinen", "konnte", "likely", "longer", "mais", "manchmal", "maybe", "meist", "mi", "might",
+    "mochte", "morgen", "mostly", "must", "my", "nearly", "neither", "never", "nicht", "nie", "no", "nobody", "nor",
+    "not", "nothing", "nunca", "o", "ob", "occasionally", "oder", "oft", "often", "once", "only", "or", "other",
+    "otra", "otro", "ou", "parce", "pas", "perhaps", "pero", "peut", "planned", "plus", "podria", "porque",
+    "possibly", "pourrait", "presque", "previously", "probably", "quand", "que", "qui", "quiere", "quisiera",
+    "quiza", "quizas", "rarely", "reportedly", "sagt", "said", "say", "says", "second", "secondary", "segunda",
+    "segundo", "several", "shall", "she", "should", "si", "sind", "so", "some", "someone", "something", "sometimes",
+    "sont", "supposedly", "tambien", "temporarily", "than", "that", "them", "there", "they", "thinking", "thinks",
+    "this", "those", "though", "til", "till", "today", "told", "tomorrow", "tonight", "too", "tried", "trying",
+    "und", "unless", "until", "used", "usually", "veut", "vielleicht", "vivia", "voudrait", "want", "wanted",
+    "wants", "war", "waren", "was", "weil", "wenn", "were", "what", "when", "whenever", "where", "whether", "which",
+    "while", "who", "why", "will", "wollte", "would", "wurde", "y", "yo", "zweite",
 ];
 
 /// Names that end like adverbs.
@@ -565,7 +567,7 @@ impl<'r, 't> Reading<'r, 't> {
                     let date = Date::read(&join(without_article(words)));
                     let is_event_date = self.row.event
                         && (date.is_some() && matches!(word, "in" | "on" | "im" | "am" | "en" | "el" | "le")
-                            || matches!(word, "last" | "this" | "yesterday" | "today" | "letzten" | "letztes"));
+                            || matches!(word, "last" | "yesterday" | "letzten" | "letztes"));
                     if !plain {
                         return None;
                     } else if dated || is_event_date {

@@ -320,6 +320,32 @@ fn keys_find_what_is_of_one_slot() {
     }
 }
 
+/// A person's memories, all pairs of them: what is alike and true together.
+#[test]
+fn what_is_true_together_stays_together() {
+    let lines = include_str!("../../tests/data/slots/together.txt").lines().filter(|line| !line.starts_with('#'));
+    let all: Vec<Statement> = lines.map(|line| fact(line, "2026-03-01T00:00:00Z")).collect();
+    assert!(all.len() > 350 && all.iter().filter(|fact| !fact.slots().is_empty()).count() > 250);
+    for (at, new) in all.iter().enumerate() {
+        for old in all.iter().take(at) {
+            for (new, old) in [(new, old), (old, new)] {
+                let by_slots = by_slots(new, old).filter(|judgement| judgement.relation != Relation::Near);
+                assert_eq!(by_slots, None, "{} | {}", old.text, new.text);
+                assert_eq!(contrary(new.text, old.text), None, "{} | {}", old.text, new.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn other_languages_have_no_slots() {
+    for text in
+        ["Vive a Roma", "Mora em Lisboa", "Woont in Utrecht", "Mieszka w Krakowie", "Живёт в Казани", "서울에 산다"]
+    {
+        assert_eq!(Slot::read(text), [], "{text}");
+    }
+}
+
 /// However long a text is, no more is looked at than of one statement.
 #[test]
 fn long_texts_have_no_slots() {
