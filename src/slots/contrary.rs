@@ -144,7 +144,6 @@ impl Plain {
                     plain.is_over = true;
                     (1, false)
                 }
-                ("ne", _) => (1, false),
                 ("pas", _) if has_ne => (1, true),
                 ("plus", _) if has_ne => {
                     plain.is_over = true;
@@ -152,9 +151,10 @@ impl Plain {
                 }
                 ("no", next) if next.starts_with(|c: char| c.is_ascii_digit()) => (0, false),
                 ("not" | "nicht" | "kein" | "keine" | "keinen" | "no", _) => (1, true),
-                ("a" | "an" | "any" | "ein" | "eine" | "einen" | "de" | "du" | "la" | "le" | "les" | "des", _) => {
-                    (1, false)
-                }
+                (
+                    "ne" | "a" | "an" | "any" | "ein" | "eine" | "einen" | "de" | "du" | "la" | "le" | "les" | "des",
+                    _,
+                ) => (1, false),
                 _ => (0, false),
             };
             plain.negations += usize::from(negates);

@@ -9,7 +9,7 @@ use super::value::{Form, normal};
 use crate::words::fold;
 
 /// The table; its head explains the form.
-const TABLE: &str = include_str!("../slots.rules");
+pub(super) const TABLE: &str = include_str!("../slots.rules");
 
 pub(super) static RULES: LazyLock<Rules> = LazyLock::new(|| Rules::read(TABLE));
 
@@ -140,10 +140,6 @@ pub(super) enum Start {
     Noun(usize),
 }
 
-/// An example: text, subject, values; without the latter two the text gives no slot of the attribute.
-#[cfg(test)]
-pub(super) type Example = (usize, &'static str, Option<(&'static str, &'static str)>);
-
 #[derive(Default)]
 pub(super) struct Rules {
     pub(super) attributes: Vec<Attribute>,
@@ -158,8 +154,6 @@ pub(super) struct Rules {
     alternatives: Vec<&'static str>,
     /// By name in normal form: the one that stands for it.
     names: FxHashMap<String, String>,
-    #[cfg(test)]
-    pub(super) examples: Vec<Example>,
     /// Lines that were not understood, which a test forbids.
     #[cfg(test)]
     pub(super) bad_lines: Vec<&'static str>,
@@ -183,24 +177,18 @@ impl Rules {
                 let mut names = names.split('|').map(normal);
                 let first = names.next().unwrap_or_default();
                 rules.names.extend(names.map(|name| (name, first.clone())));
-            } else if let Some(text) = line.strip_prefix("! ") {
-                rules.example((attribute, text, None));
-            } else if let Some(example) = line.strip_prefix("= ") {
-                let mut parts = example.split(" > ");
-                let mut next = || parts.next().unwrap_or_default().trim();
-                rules.example((attribute, next(), Some((next(), next()))));
             } else if let Some((head, patterns)) = line.split_once(" : ") {
                 let place = (attribute, at);
-                if rules.row(place, head, patterns, &heads, &members).is_none() {
-                    rules.bad(line);
-                }
-            } else {
-                rules.bad(line);
+                let understood = rules.row(place, head, patterns, &heads, &members).is_some();
+                #[cfg(test)]
+                rules.bad_lines.extend((!understood).then_some(line));
+                #[cfg(not(test))]
+                let _: bool = understood;
             }
         }
         for (list, words) in &members {
             for word in words {
-                let lists = rules.lists.entry(rules.canonical(normal(word))).or_default();
+                let lists = rules.lists.entry(rules.canonical(&normal(word))).or_default();
                 if !lists.contains(list) {
                     lists.push(list);
                 }
@@ -211,22 +199,6 @@ impl Rules {
         }
         rules
     }
-
-    #[cfg(test)]
-    fn example(&mut self, example: Example) {
-        self.examples.push(example);
-    }
-
-    #[cfg(not(test))]
-    fn example(&mut self, _: (usize, &'static str, Option<(&'static str, &'static str)>)) {}
-
-    #[cfg(test)]
-    fn bad(&mut self, line: &'static str) {
-        self.bad_lines.push(line);
-    }
-
-    #[cfg(not(test))]
-    fn bad(&mut self, _: &'static str) {}
 
     fn row(
         &mut self,
@@ -298,8 +270,8 @@ impl Rules {
     }
 
     /// A value in normal form with the names that stand for others: "berlin, usa" as "berlin united states".
-    pub(super) fn canonical(&self, value: String) -> String {
-        if let Some(name) = self.names.get(&value) {
+    pub(super) fn canonical(&self, value: &str) -> String {
+        if let Some(name) = self.names.get(value) {
             return name.clone();
         }
         let words = value.split(' ').map(|word| self.names.get(word).map_or(word, String::as_str));

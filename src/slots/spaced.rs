@@ -197,36 +197,13 @@ pub(super) struct Grammar {
     pub(super) of: &'static [&'static str],
 }
 
+#[rustfmt::skip]
 fn grammar(language: Language) -> &'static Grammar {
     match language {
         Language::German => &Grammar {
             prepositions: &[
-                "in",
-                "im",
-                "am",
-                "an",
-                "auf",
-                "fur",
-                "mit",
-                "bei",
-                "als",
-                "seit",
-                "von",
-                "nach",
-                "zu",
-                "zum",
-                "zur",
-                "gegenuber",
-                "ab",
-                "pro",
-                "je",
-                "wegen",
-                "ohne",
-                "unter",
-                "uber",
-                "bevor",
-                "statt",
-                "aus",
+                "in", "im", "am", "an", "auf", "fur", "mit", "bei", "als", "seit", "von", "nach", "zu", "zum",
+                "zur", "gegenuber", "ab", "pro", "je", "wegen", "ohne", "unter", "uber", "bevor", "statt", "aus",
             ],
             now: &["derzeit", "aktuell", "momentan", "zurzeit", "noch"],
             changed: &["jetzt", "nun", "inzwischen", "mittlerweile"],
@@ -236,7 +213,9 @@ fn grammar(language: Language) -> &'static Grammar {
             of: &["von", "des", "der", "fur"],
         },
         Language::Spanish => &Grammar {
-            prepositions: &["en", "para", "con", "como", "desde", "por", "a", "al", "sobre", "sin", "contra", "hacia"],
+            prepositions: &[
+                "en", "para", "con", "como", "desde", "por", "a", "al", "sobre", "sin", "contra", "hacia",
+            ],
             now: &["actualmente", "todavia", "aun"],
             changed: &["ahora"],
             is: &["es", "soy", "esta", "estoy", "son"],
@@ -258,10 +237,10 @@ fn grammar(language: Language) -> &'static Grammar {
         },
         _ => &Grammar {
             prepositions: &[
-                "in", "on", "at", "for", "with", "during", "by", "over", "under", "from", "to", "since", "per", "as",
-                "near", "about", "through", "via", "into", "without", "within", "instead", "against", "every", "each",
-                "across", "around", "between", "behind", "inside", "outside", "till", "again", "anymore", "any",
-                "rather", "after",
+                "in", "on", "at", "for", "with", "during", "by", "over", "under", "from", "to", "since", "per",
+                "as", "near", "about", "through", "via", "into", "without", "within", "instead", "against", "every",
+                "each", "across", "around", "between", "behind", "inside", "outside", "till", "again", "anymore",
+                "any", "rather", "after",
             ],
             now: &["currently", "presently", "still", "already"],
             changed: &["now", "recently", "just"],
@@ -421,7 +400,7 @@ impl<'r, 't> Reading<'r, 't> {
                 }
                 (Language::English, "do" | "does") if before.not => does = true,
                 (Language::English, "stopped" | "stops" | "quit") if inflection == Inflection::Ing => {
-                    before.ended = true
+                    before.ended = true;
                 }
                 (Language::English, "was") if self.attribute.values == Values::Fixed => before.has_is = true,
                 (Language::Spanish, "no") if previous == "ya" => {
@@ -440,9 +419,7 @@ impl<'r, 't> Reading<'r, 't> {
         let first_person = words.last().is_none_or(speaks);
         let fits = match (self.language, inflection) {
             (Language::English, Inflection::Third) => !before.has_is && !does && !before.not,
-            (Language::English, Inflection::Plain) => {
-                !before.has_is && (does || first_person || before.ended && first_person)
-            }
+            (Language::English, Inflection::Plain) => !before.has_is && (does || first_person),
             (Language::English, Inflection::Ing) => !does && (before.has_is || before.ended || words.is_empty()),
             _ => !does || before.not,
         };
@@ -639,7 +616,7 @@ impl<'r, 't> Reading<'r, 't> {
 }
 
 fn canonical(words: &[Token]) -> String {
-    RULES.canonical(normal(&join(words)))
+    RULES.canonical(&normal(&join(words)))
 }
 
 /// Words as they stand in a key: folded, without articles.

@@ -125,8 +125,10 @@ const PLAIN_ADJECTIVES: &[&str] = &["main", "primary", "current", "own", "latest
 /// Whose something is by "my", "her" and the like.
 pub(super) fn possessor(word: &Token, language: Language) -> Option<&'static str> {
     Some(match (language, word.norm.as_str()) {
-        (Language::English, "my") | (Language::German, "mein" | "meine" | "meiner" | "meinem" | "meinen") => "user",
-        (Language::Spanish, "mi" | "mis") | (Language::French, "mon" | "ma" | "mes") => "user",
+        (Language::English, "my")
+        | (Language::German, "mein" | "meine" | "meiner" | "meinem" | "meinen")
+        | (Language::Spanish, "mi" | "mis")
+        | (Language::French, "mon" | "ma" | "mes") => "user",
         (Language::English, "his") => "he",
         (Language::English, "her") => "she",
         (Language::English, "their") => "they",

@@ -2,8 +2,24 @@
 
 use proptest::prelude::*;
 
+use super::rules::TABLE;
 use super::*;
 use crate::similarity::Bigrams;
+
+/// The examples of the table: attribute, text, and what it must be read as, where it must.
+fn examples() -> impl Iterator<Item = (&'static str, &'static str, Option<(&'static str, &'static str)>)> {
+    let mut attribute = "";
+    TABLE.lines().filter_map(move |line| {
+        if let Some((name, _)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
+            attribute = name;
+        }
+        if let Some(text) = line.strip_prefix("! ") {
+            return Some((attribute, text, None));
+        }
+        let mut parts = line.strip_prefix("= ")?.split(" > ");
+        Some((attribute, parts.next()?, Some((parts.next()?, parts.next()?))))
+    })
+}
 
 /// Labels as in the heads of these files; the older text, the newer text.
 fn pairs(file: &'static str) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
@@ -63,9 +79,17 @@ fn the_table_is_understood_to_the_last_line() {
     assert!(RULES.bad_lines.is_empty(), "{:#?}", RULES.bad_lines);
     let single = RULES.attributes.iter().filter(|attribute| attribute.values != Values::Many).count();
     assert!(single >= 25 && RULES.attributes.len() > single, "{single} of {}", RULES.attributes.len());
-    for (number, attribute) in RULES.attributes.iter().enumerate() {
-        let mut examples = RULES.examples.iter().filter(|(of, ..)| *of == number);
-        assert!(examples.any(|(.., expected)| expected.is_some()), "{} has no example", attribute.name);
+    let marks = ["@", "~ ", "= ", "! ", "[", "#"];
+    for line in TABLE.lines().filter(|line| !line.is_empty() && !line.contains(" : ")) {
+        assert!(marks.iter().any(|mark| line.starts_with(mark)), "{line}");
+    }
+    assert_eq!(
+        TABLE.lines().filter(|line| line.starts_with("= ")).count(),
+        examples().filter(|(.., e)| e.is_some()).count()
+    );
+    for attribute in &RULES.attributes {
+        let has_example = examples().any(|(of, _, expected)| of == attribute.name && expected.is_some());
+        assert!(has_example, "{} has no example", attribute.name);
         assert!(attribute.with.is_none_or(|with| RULES.attributes.iter().any(|other| other.name == with)));
     }
     for list in RULES.attributes.iter().flat_map(|attribute| &attribute.classes) {
@@ -76,13 +100,13 @@ fn the_table_is_understood_to_the_last_line() {
 #[test]
 fn the_examples_of_the_table_are_read_as_they_say() {
     let mut wrong = String::new();
-    for (number, text, expected) in &RULES.examples {
+    for (attribute, text, expected) in examples() {
         let slots = Slot::read(text);
-        let own = slots.iter().any(|slot| slot.number == *number);
+        let own = slots.iter().any(|slot| slot.attribute == attribute);
         let shown: Vec<String> = slots
             .iter()
             .map(|slot| {
-                let other = if slot.number == *number { String::new() } else { format!("{} ", slot.attribute) };
+                let other = if slot.attribute == attribute { String::new() } else { format!("{} ", slot.attribute) };
                 let claim = match slot.claim {
                     Claim::Holds => "",
                     Claim::Not => "not ",
@@ -93,7 +117,7 @@ fn the_examples_of_the_table_are_read_as_they_say() {
             .collect();
         let shown = (slots.first().map_or("", |slot| &slot.subject), shown.join(", "));
         let fits = match expected {
-            Some((subject, values)) => own && shown == (subject, (*values).to_owned()),
+            Some((subject, values)) => own && shown == (subject, values.to_owned()),
             None => !own,
         };
         if !fits {

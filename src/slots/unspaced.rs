@@ -100,10 +100,7 @@ fn chinese_subject(words: &str) -> Option<String> {
 fn japanese(text: &str, row: &Unspaced) -> Option<Vec<Slot>> {
     let text = text.strip_suffix("です").or_else(|| text.strip_suffix('だ')).unwrap_or(text);
     let whole = || slots(text, row, "user", false);
-    let (subject, rest) = match text.split_once('は') {
-        Some((topic, rest)) => (topic, rest),
-        None => return whole(),
-    };
+    let Some((subject, rest)) = text.split_once('は') else { return whole() };
     let changed = matches!(subject, "今" | "現在");
     let subject = match subject {
         "私" | "僕" | "俺" | "ユーザー" | "利用者" | "今" | "現在" => "user".to_owned(),
@@ -155,7 +152,7 @@ fn slots(text: &str, row: &Unspaced, subject: &str, changed: bool) -> Option<Vec
         return None;
     }
     let attribute: &Attribute = RULES.attribute(row.attribute)?;
-    let canonical = |value: &str| RULES.canonical(normal(value));
+    let canonical = |value: &str| RULES.canonical(&normal(value));
     let of = |wanted: Role| captures.iter().find(|(role, ..)| *role == wanted).map(|(.., value)| *value);
     let mut subject = subject.to_owned();
     let mut qualifier = of(Role::For).map(normal).unwrap_or_default();

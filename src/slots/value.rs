@@ -64,7 +64,9 @@ impl Form {
         match self {
             Form::Any | Form::Title => plain && !without_article(words).is_empty() && words.len() <= 6,
             Form::Name => plain && words.len() <= 5 && is_name(words),
-            Form::NameOr(list) => plain && is_name(words) || RULES.lists_of(&RULES.canonical(joined())).contains(&list),
+            Form::NameOr(list) => {
+                plain && is_name(words) || RULES.lists_of(&RULES.canonical(&joined())).contains(&list)
+            }
             Form::Place => {
                 let stops = words.iter().any(|word| word.norm == ":" || is_stop(word));
                 ends_well && !stops && words.len() <= 7 && is_name(words)
@@ -93,7 +95,7 @@ impl Form {
                     && plain
                     && (first.written.contains('/') || first.written.chars().nth(6).is_none())
             }
-            Form::List(list) => RULES.lists_of(&RULES.canonical(joined())).contains(&list),
+            Form::List(list) => RULES.lists_of(&RULES.canonical(&joined())).contains(&list),
         }
     }
 
@@ -113,13 +115,13 @@ impl Form {
             Form::Phone => value.chars().filter(char::is_ascii_digit).count() >= 5,
             Form::Email => value.contains('@'),
             Form::List("company") => {
-                RULES.lists_of(&RULES.canonical(normal(value))).contains(&"company")
+                RULES.lists_of(&RULES.canonical(&normal(value))).contains(&"company")
                     || length >= 4
                         && !value.contains(is_hiragana)
                         && !has(NOT_IN_NAMES)
                         && ORGANISATIONS.iter().any(|end| value.ends_with(end))
             }
-            Form::List(list) => RULES.lists_of(&RULES.canonical(normal(value))).contains(&list),
+            Form::List(list) => RULES.lists_of(&RULES.canonical(&normal(value))).contains(&list),
             Form::Quantity | Form::Version | Form::Zone | Form::NameOr(_) | Form::Address => false,
         }
     }
