@@ -62,14 +62,21 @@ impl Form {
         let one = || if words.len() == 1 { Some(first.written) } else { None };
         let plain = !words.iter().any(|word| word.is_mark() || is_stop(word));
         match self {
-            Form::Any | Form::Title => plain && !without_article(words).is_empty() && words.len() <= 6,
-            Form::Name => plain && words.len() <= 5 && is_name(words),
+            Form::Any => plain && !without_article(words).is_empty() && words.len() <= 6,
+            Form::Title => {
+                let title = without_article(words);
+                let is_manner = title.len() == 1 && title.iter().all(|word| word.norm.ends_with("ed"));
+                plain && !title.is_empty() && words.len() <= 6 && !is_manner && !is_nothing(title)
+            }
+            Form::Name => plain && words.len() <= 5 && is_name(words) && !is_nothing(words),
             Form::NameOr(list) => {
                 plain && is_name(words) || RULES.lists_of(&RULES.canonical(&joined())).contains(&list)
             }
             Form::Place => {
                 let stops = words.iter().any(|word| word.norm == ":" || is_stop(word));
-                ends_well && !stops && words.len() <= 7 && is_name(words)
+                let lists = RULES.lists_of(&RULES.canonical(&joined()));
+                let is_thing = lists.iter().any(|list| !matches!(*list, "country"));
+                ends_well && !stops && words.len() <= 7 && is_name(words) && !is_thing
             }
             Form::Count => one().is_some_and(|word| number(word).is_some()),
             Form::Quantity => plain && words.len() <= 4 && Quantity::read(&joined()).is_some(),
@@ -181,6 +188,10 @@ pub(super) fn without_article<'s, 't>(words: &'s [Token<'t>]) -> &'s [Token<'t>]
         Some((first, rest)) if is_article(first) => rest,
         _ => words,
     }
+}
+
+fn is_nothing(words: &[Token]) -> bool {
+    RULES.lists_of(&RULES.canonical(&normal(&join(words)))).contains(&"nothing")
 }
 
 /// Words inside a name that have no capital.
