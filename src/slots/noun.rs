@@ -71,7 +71,13 @@ impl<'r, 't> Reading<'r, 't> {
                 || token.is(HAPPENS)
         };
         let verb = right.iter().position(is_verb)?;
-        let between = right.get(..verb)?;
+        let mut between = right.get(..verb)?;
+        // "has been moved to", "was raised to".
+        if right.get(verb)?.is(CHANGES) {
+            while let Some((_, shorter)) = between.split_last().filter(|(last, _)| last.is(&["has", "been", "was"])) {
+                between = shorter;
+            }
+        }
         let (owner, telling) = self.owner(left, noun)?;
         let mut belongs = None;
         match between.split_first() {

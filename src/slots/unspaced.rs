@@ -83,7 +83,7 @@ fn chinese_subject(words: &str) -> Option<String> {
         '用', '说', '从', '再', '打', '计', '希', '愿', '据', '听', '谁', '其', '另', '更', '非', '特',
     ];
     match words {
-        "" | "用户" | "我" | "本人" => return Some("user".into()),
+        "" | "用户" | "我" | "本人" | "我的" | "用户的" => return Some("user".into()),
         "他" | "她" => return Some(words.into()),
         _ => {}
     }
@@ -99,7 +99,8 @@ fn chinese_subject(words: &str) -> Option<String> {
 
 fn japanese(text: &str, row: &Unspaced) -> Option<Vec<Slot>> {
     let text = text.strip_suffix("です").or_else(|| text.strip_suffix('だ')).unwrap_or(text);
-    let whole = || slots(text, row, "user", false);
+    let own = ["私の", "僕の", "ユーザーの"].iter().find_map(|owner| text.strip_prefix(owner)).unwrap_or(text);
+    let whole = || slots(own, row, "user", false);
     let Some((subject, rest)) = text.split_once('は') else { return whole() };
     let changed = matches!(subject, "今" | "現在");
     let subject = match subject {
