@@ -280,6 +280,8 @@ fn effect(new: &Slot, old: &Slot, new_said: &Statement, old_said: &Statement) ->
             let values = format!("{name} is {}, was {}", new.value, old.value);
             if !is_alternative(new, old, attribute) {
                 Effect::Apart
+            } else if attribute.values == Values::Fixed && subject::is_pronoun(&new.subject) {
+                Effect::Unclear(format!("{name}: {} or {}, perhaps of two", new.value, old.value))
             } else if attribute.values == Values::Fixed {
                 Effect::Contradicts(format!("{name} cannot change: {} or {}", new.value, old.value))
             } else if new.since.is_some() && new.since == old.since {

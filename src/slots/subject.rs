@@ -122,6 +122,12 @@ const ANY_KIN: &[&str] = &[
 /// Words before a name that leave the thing the same.
 const PLAIN_ADJECTIVES: &[&str] = &["main", "primary", "current", "own", "latest", "new"];
 
+/// Whether a subject may be somebody else where it stands again: "her name is Luna" of a second cat.
+pub(super) fn is_pronoun(subject: &str) -> bool {
+    let first = subject.split(' ').next().unwrap_or_default();
+    PRONOUNS.contains(&first) || matches!(first, "su" | "他" | "她" | "彼" | "彼女")
+}
+
 /// Whose something is by "my", "her" and the like.
 pub(super) fn possessor(word: &Token, language: Language) -> Option<&'static str> {
     Some(match (language, word.norm.as_str()) {

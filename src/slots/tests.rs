@@ -247,6 +247,7 @@ fn a_value_in_other_words_is_near() {
         ("Manager is Helena", "Manager is Helena Duarte"),
         ("Manager is Helena", "Manager is Helene"),
         ("The deadline is 3 May", "Deadline is 3 May 2026"),
+        ("Her name is Luna", "Her name is Shadow"),
     ] {
         let judgement = judged(old, new);
         assert!(matches!(judgement.relation, Relation::Near | Relation::Same), "{old} | {new}: {judgement:?}");
