@@ -266,8 +266,10 @@ pub(super) fn compare(a: &str, b: &str, attribute: &Attribute) -> Likeness {
         return Likeness::Unclear;
     }
     let unspaced = a.contains(is_unspaced) && (a.contains(b) || b.contains(a));
-    let is_spelling =
-        |value: &str| value.chars().nth(3).is_some() && !value.contains(|c: char| c.is_ascii_digit() || c == '@');
+    // One letter may be a slip, but one character of a script without blanks is a word.
+    let is_spelling = |value: &str| {
+        value.chars().nth(3).is_some() && !value.contains(|c: char| c.is_ascii_digit() || c == '@' || is_unspaced(c))
+    };
     let misspelled = is_spelling(a) && is_spelling(b) && strsim::damerau_levenshtein(a, b) <= 1;
     if unspaced || misspelled { Likeness::Unclear } else { Likeness::Other }
 }
