@@ -208,7 +208,7 @@ pub fn judge(new: &Statement, old: &Statement, likeness: f32) -> Judgement {
 }
 
 /// What a new slot does to an old one, from weakest to strongest.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Effect {
     /// Both may hold.
     Apart,
@@ -220,14 +220,26 @@ enum Effect {
     Replaces(String),
 }
 
+impl Effect {
+    fn strength(&self) -> u8 {
+        match self {
+            Effect::Apart => 0,
+            Effect::Agrees(_) => 1,
+            Effect::Unclear(_) => 2,
+            Effect::Contradicts(_) => 3,
+            Effect::Replaces(_) => 4,
+        }
+    }
+}
+
 fn by_slots(new: &Statement, old: &Statement) -> Option<Judgement> {
     let mut effects: Vec<(usize, Effect)> = Vec::new();
     for old_slot in &old.slots {
         let of_slot = new.slots.iter().filter(|new_slot| new_slot.is_slot_of(old_slot));
-        let effect = of_slot.map(|new_slot| effect(new_slot, old_slot, new, old)).max();
+        let effect = of_slot.map(|new_slot| effect(new_slot, old_slot, new, old)).max_by_key(Effect::strength);
         effects.push((old_slot.number, effect.unwrap_or(Effect::Apart)));
     }
-    let strongest = effects.iter().map(|(_, effect)| effect).max()?;
+    let strongest = effects.iter().map(|(_, effect)| effect).max_by_key(|effect| effect.strength())?;
     Some(match strongest {
         Effect::Apart => return None,
         Effect::Agrees(why) | Effect::Unclear(why) => Judgement::new(Relation::Near, why.clone()),

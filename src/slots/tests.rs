@@ -200,6 +200,12 @@ fn the_reason_names_the_attribute_and_both_values() {
     for (old, new, relation, reason) in [
         ("Lives in Berlin", "Lives in Munich", Relation::Supersedes, "home of the user is Munich, was Berlin"),
         (
+            "Lives in Berlin",
+            "Moved from Berlin to Munich",
+            Relation::Supersedes,
+            "home of the user is Munich, was Berlin",
+        ),
+        (
             "Works as data scientist at Google",
             "Works as senior data scientist at Google",
             Relation::Supersedes,
