@@ -12,7 +12,7 @@
 //! | what the system tells of the vault | [`watch`] |
 //! | the engine: the only code that orders writes | [`engine`] |
 //! | stores: do I/O, decide nothing | [`git`], [`index`], [`vault`], [`journal`] |
-//! | meaning: pure, no I/O, no clock, no randomness | [`rank`], [`similarity`], [`question`], [`lexical`], [`embedding`], [`words`], [`note`], [`memory`], [`decay`], [`config`], [`kinds`], [`redact`] |
+//! | meaning: pure, no I/O, no clock, no randomness | [`rank`], [`slots`], [`similarity`], [`question`], [`lexical`], [`embedding`], [`words`], [`note`], [`memory`], [`decay`], [`config`], [`kinds`], [`redact`] |
 //! | ground | [`files`], [`clock`], [`id`], [`error`] |
 
 pub mod cli;
@@ -38,6 +38,7 @@ pub mod question;
 pub mod rank;
 pub mod redact;
 pub mod similarity;
+pub mod slots;
 pub mod words;
 
 pub mod clock;
