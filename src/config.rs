@@ -115,6 +115,8 @@ pub struct RecallConfig {
     pub limit: u32,
     /// Projects that are searched besides global where the call names none.
     pub scopes: Vec<String>,
+    /// Whether the best hits lead to what else is known of those whom they are about.
+    pub hop: bool,
     /// The last queries without an answer that are kept, for `inspect stats`: 0 to 1,000.
     pub keep_misses: u32,
     /// What finds memories by their meaning: `built-in` (an English table), `off`, or the path of a model2vec
@@ -124,7 +126,7 @@ pub struct RecallConfig {
 
 impl Default for RecallConfig {
     fn default() -> Self {
-        RecallConfig { limit: 8, scopes: Vec::new(), keep_misses: 0, model: "built-in".into() }
+        RecallConfig { limit: 8, scopes: Vec::new(), hop: true, keep_misses: 0, model: "built-in".into() }
     }
 }
 

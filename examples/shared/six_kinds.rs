@@ -21,6 +21,8 @@ use super::evaluation::{PlainBm25, TOKEN_CHARS};
 const HITS: u32 = 8;
 /// The settings with which memories are found by their words alone.
 const NO_MEANING: &str = "[recall]\nmodel = \"off\"\n";
+/// The settings with which the best hits lead nowhere.
+const NO_HOP: &str = "[recall]\nhop = false\n";
 
 /// What is saved of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,13 +63,17 @@ pub(crate) const OWN: Way = Way {
     asks_again: false,
 };
 
+/// The same with twice as many hits.
+pub(crate) const SIXTEEN_HITS: Way = Way { name: "  16 hits", hits: 16, ..OWN };
+
 /// The same without one of its parts each, and in other hands. What a setting switches off is one line here.
-pub(crate) const OTHERS: [Way; 8] = [
+pub(crate) const OTHERS: [Way; 9] = [
     Way { name: "  no keywords", keywords: false, ..OWN },
     Way { name: "  no meaning", config: NO_MEANING, ..OWN },
+    Way { name: "  no hop", config: NO_HOP, ..OWN },
     Way { name: "  neither", config: NO_MEANING, keywords: false, ..OWN },
     Way { name: "  nothing replaced", replaces: false, ..OWN },
-    Way { name: "  16 hits", hits: 16, ..OWN },
+    SIXTEEN_HITS,
     Way { name: "  asked again by names", asks_again: true, ..OWN },
     Way { name: "  raw turns", saves: Saves::Turns, ..OWN },
     Way { name: "  raw turns, alone", saves: Saves::TurnsAlone, ..OWN },

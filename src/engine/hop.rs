@@ -35,6 +35,9 @@ impl Engine {
         limit: usize,
         now: Timestamp,
     ) -> Result<()> {
+        if !self.config.recall.hop {
+            return Ok(());
+        }
         let Some(best) = ranked.first().map(|best| best.factors.rank()).filter(|best| *best > 0.0) else {
             return Ok(());
         };
