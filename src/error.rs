@@ -131,6 +131,11 @@ impl Error {
         matches!(self, Error::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
     }
 
+    /// Whether the system found no such file or folder.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound)
+    }
+
     /// Who can do something about it.
     pub fn kind(&self) -> ErrorKind {
         match self {

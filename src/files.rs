@@ -7,6 +7,7 @@
 
 mod append;
 mod lock;
+mod place;
 pub mod rehearsal;
 mod reserve;
 mod system;
@@ -14,10 +15,11 @@ mod system;
 use std::ffi::OsString;
 use std::fs::{self, File, ReadDir};
 use std::io::{self, ErrorKind};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 pub use append::{Appender, OpenFile};
 pub use lock::{LOCK_WAIT, Lock, Patience};
+pub use place::{Folder, Place, contained};
 pub use reserve::{give_up_reserve, keep_reserve};
 
 use crate::error::{Error, Result};
@@ -41,12 +43,12 @@ fn make_folders(path: &Path) -> io::Result<()> {
     if above != path && !above.is_dir() {
         make_folders(above)?;
     }
-    match system::make_folder(path) {
+    match system::make_folder(&path.into()) {
         // Another process was faster.
         Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
-    sync_entries(above)
+    sync_entries(&above.into())
 }
 
 /// Makes the entries of a folder of ours durable, and its own where we may have made it: another process may have been
@@ -55,16 +57,16 @@ fn make_folders(path: &Path) -> io::Result<()> {
 /// # Errors
 /// [`Error::Io`].
 pub fn settle_folder(path: &Path) -> Result<()> {
-    path.ancestors().take(FOLDERS_MADE).try_for_each(sync_folder)
+    path.ancestors().take(FOLDERS_MADE).try_for_each(|folder| sync_folder(&folder.into()))
 }
 
-fn sync_folder(path: &Path) -> Result<()> {
-    sync_entries(path).map_err(Error::io("sync folder", path))
+fn sync_folder(folder: &Folder) -> Result<()> {
+    sync_entries(folder).map_err(Error::io("sync folder", &folder.path))
 }
 
 /// Makes the entries of a folder durable, where the system can: not all let folders be opened.
-fn sync_entries(path: &Path) -> io::Result<()> {
-    match system::sync_folder(path) {
+fn sync_entries(folder: &Folder) -> io::Result<()> {
+    match system::sync_folder(folder) {
         Err(error)
             if matches!(
                 error.kind(),
@@ -85,8 +87,12 @@ fn parent(path: &Path) -> &Path {
 ///
 /// # Errors
 /// [`Error::Io`], also where the file does not exist.
-pub fn read(path: &Path) -> Result<Vec<u8>> {
-    system::read(path).map_err(Error::io("read", path))
+pub fn read(place: impl Into<Place>) -> Result<Vec<u8>> {
+    read_at(&place.into())
+}
+
+fn read_at(place: &Place) -> Result<Vec<u8>> {
+    system::read(place).map_err(Error::io("read", &place.path))
 }
 
 /// Reads a whole file; `None` where there is none.
@@ -94,7 +100,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 /// # Errors
 /// [`Error::Io`] for anything but absence.
 pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
-    match system::read(path) {
+    match system::read(&path.into()) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Error::io("read", path)(error)),
@@ -106,7 +112,15 @@ pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
 /// # Errors
 /// The system's own.
 pub fn open(path: &Path) -> io::Result<File> {
-    system::open(path)
+    system::open(&path.into())
+}
+
+/// Whether there is a file at a place: a folder, a link or a pipe is none.
+///
+/// # Errors
+/// The system's own, also where nothing is there.
+pub fn is_file(place: &Place) -> io::Result<bool> {
+    system::is_file(place)
 }
 
 /// Lists a folder.
@@ -121,8 +135,8 @@ pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
 #[derive(Debug)]
 pub struct Replacement {
     file: File,
-    temporary: PathBuf,
-    path: PathBuf,
+    temporary: Place,
+    place: Place,
 }
 
 impl Replacement {
@@ -130,21 +144,22 @@ impl Replacement {
     ///
     /// # Errors
     /// [`Error::Io`]; nothing is then left behind.
-    pub fn begin(path: &Path, bytes: &[u8]) -> Result<Self> {
+    pub fn begin(place: impl Into<Place>, bytes: &[u8]) -> Result<Self> {
+        let place = place.into();
         let mut name = OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
+        name.push(place.path.file_name().unwrap_or_default());
         name.push(format!(".{:08x}.tmp", getrandom::u32().unwrap_or_else(|_| std::process::id())));
-        let temporary = parent(path).join(name);
-        let file = system::create_new(&temporary).map_err(Error::io("write", path))?;
-        let replacement = Replacement { file, temporary, path: path.to_owned() };
+        let temporary = place.folder.file(name);
+        let file = system::create_new(&temporary).map_err(Error::io("write", &place.path))?;
+        let replacement = Replacement { file, temporary, place };
         replacement.add(bytes)?;
         Ok(replacement)
     }
 
     fn add(&self, bytes: &[u8]) -> Result<()> {
-        system::append(&self.file, &self.temporary, bytes)
-            .and_then(|()| system::sync(&self.file, &self.temporary))
-            .map_err(Error::io("write", &self.path))
+        system::append(&self.file, &self.temporary.path, bytes)
+            .and_then(|()| system::sync(&self.file, &self.temporary.path))
+            .map_err(Error::io("write", &self.place.path))
     }
 
     /// Adds `more`, syncs it, and takes the file's place in one step. An existing file's mode is kept.
@@ -156,21 +171,19 @@ impl Replacement {
             self.add(more)?;
         }
         self.take_mode();
-        system::rename(&self.temporary, &self.path).map_err(Error::io("replace", &self.path))?;
-        sync_folder(parent(&self.path))
+        system::rename(&self.temporary, &self.place).map_err(Error::io("replace", &self.place.path))?;
+        sync_folder(&self.place.folder)
     }
 
     fn take_mode(&self) {
-        if let Ok(old) = fs::metadata(&self.path) {
-            drop(system::set_mode_of(&self.temporary, &old));
-        }
+        drop(system::take_mode(&self.file, &self.temporary.path, &self.place));
     }
 }
 
 impl Drop for Replacement {
     fn drop(&mut self) {
         // After an exchange this is the old file; after a rename there is none.
-        if self.temporary.exists() {
+        if system::is_file(&self.temporary).is_ok() {
             drop(system::remove(&self.temporary));
         }
     }
@@ -189,7 +202,7 @@ pub fn move_folder(from: &Path, to: &Path) -> Result<()> {
     }
     let parent = to.parent().unwrap_or(to);
     create_folder(parent)?;
-    system::rename(from, to).map_err(|error| match error.kind() {
+    system::rename(&from.into(), &to.into()).map_err(|error| match error.kind() {
         std::io::ErrorKind::CrossesDevices => Error::invalid(
             format!("folder {}", to.display()),
             "is on another disk",
@@ -198,7 +211,7 @@ pub fn move_folder(from: &Path, to: &Path) -> Result<()> {
         _ => Error::io("move", from)(error),
     })?;
     for folder in [parent, from.parent().unwrap_or(from)] {
-        system::sync_folder(folder).map_err(Error::io("sync", folder))?;
+        system::sync_folder(&folder.into()).map_err(Error::io("sync", folder))?;
     }
     Ok(())
 }
@@ -208,8 +221,8 @@ pub fn move_folder(from: &Path, to: &Path) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Io`]; the old file is then untouched, unless it was only its folder that could not be synced.
-pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
-    Replacement::begin(path, bytes)?.finish(b"")
+pub fn write_atomic(place: impl Into<Place>, bytes: &[u8]) -> Result<()> {
+    Replacement::begin(place, bytes)?.finish(b"")
 }
 
 /// As [`write_atomic`], but only over a file whose bytes are as expected. Where the system can exchange two files, also
@@ -217,28 +230,30 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Changed`] where it has other bytes by then; [`Error::Io`]. The file is then untouched.
-pub fn replace_if(path: &Path, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<()> {
-    let changed = || Error::Changed { path: path.to_owned() };
-    let new = Replacement::begin(path, bytes)?;
-    if !is_expected(&read(path)?) {
+pub fn replace_if(place: impl Into<Place>, bytes: &[u8], is_expected: impl Fn(&[u8]) -> bool) -> Result<()> {
+    let new = Replacement::begin(place, bytes)?;
+    let (temporary, place) = (&new.temporary, &new.place);
+    let changed = || Error::Changed { path: place.path.clone() };
+    if !is_expected(&read_at(place)?) {
         return Err(changed());
     }
     new.take_mode();
-    if system::exchange(&new.temporary, path).is_err() {
+    if system::exchange(temporary, place).is_err() {
         return new.finish(b"");
     }
-    if read(&new.temporary).is_ok_and(|there| is_expected(&there)) {
+    if read_at(temporary).is_ok_and(|there| is_expected(&there)) {
+        let folder = place.folder.clone();
         drop(new);
-        return sync_folder(parent(path));
+        return sync_folder(&folder);
     }
     // Somebody saved between the look and the exchange: their file goes back, unless they saved once more over ours;
     // then that is the one.
-    let is_theirs_aside = match system::exchange(&new.temporary, path) {
-        Ok(()) => read(&new.temporary).is_ok_and(|there| there != bytes),
-        Err(_) => read(path).is_ok_and(|there| there == bytes),
+    let is_theirs_aside = match system::exchange(temporary, place) {
+        Ok(()) => read_at(temporary).is_ok_and(|there| there != bytes),
+        Err(_) => read_at(place).is_ok_and(|there| there == bytes),
     };
     if is_theirs_aside {
-        system::rename(&new.temporary, path).map_err(Error::io("put back", path))?;
+        system::rename(temporary, place).map_err(Error::io("put back", &place.path))?;
     }
     Err(changed())
 }
@@ -251,10 +266,11 @@ pub fn is_leftover(name: &str) -> bool {
 }
 
 /// Removes temporary files of ours that a crash left in a folder. Only while nobody else can be writing there.
-pub fn remove_leftovers(folder: &Path) {
-    for entry in system::read_dir(folder).into_iter().flatten().flatten() {
+pub fn remove_leftovers(folder: impl Into<Folder>) {
+    let folder = folder.into();
+    for entry in system::read_dir(&folder.path).into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name().to_string_lossy()) {
-            drop(system::remove(&entry.path()));
+            drop(system::remove(&folder.file(entry.file_name())));
         }
     }
 }
@@ -263,26 +279,27 @@ pub fn remove_leftovers(folder: &Path) {
 ///
 /// # Errors
 /// [`Error::Io`]; nothing is then left behind, unless it was only its folder that could not be synced.
-pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool> {
-    let new = Replacement::begin(path, bytes)?;
-    match system::link(&new.temporary, path) {
+pub fn write_new(place: impl Into<Place>, bytes: &[u8]) -> Result<bool> {
+    let new = Replacement::begin(place, bytes)?;
+    let place = new.place.clone();
+    match system::link(&new.temporary, &place) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
         // A file system without hard links: the name is claimed first, then filled.
-        Err(_) => match system::create_new(path) {
+        Err(_) => match system::create_new(&place) {
             Ok(file) => {
-                let filled = system::append(&file, path, bytes).and_then(|()| system::sync(&file, path));
+                let filled = system::append(&file, &place.path, bytes).and_then(|()| system::sync(&file, &place.path));
                 filled.map_err(|error| {
-                    drop(system::remove(path));
-                    Error::io("write", path)(error)
+                    drop(system::remove(&place));
+                    Error::io("write", &place.path)(error)
                 })?;
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
-            Err(error) => return Err(Error::io("create", path)(error)),
+            Err(error) => return Err(Error::io("create", &place.path)(error)),
         },
     }
     drop(new);
-    sync_folder(parent(path))?;
+    sync_folder(&place.folder)?;
     Ok(true)
 }
 
@@ -290,19 +307,19 @@ pub fn write_new(path: &Path, bytes: &[u8]) -> Result<bool> {
 ///
 /// # Errors
 /// [`Error::Io`]; the file is then still where it was, under both names, or moved and only its folder not synced.
-pub fn move_file(from: &Path, to: &Path) -> Result<bool> {
+pub fn move_file(from: &Place, to: &Place) -> Result<bool> {
     match system::link(from, to) {
         // The new name is durable before the old one goes.
         Ok(()) => {
-            sync_folder(parent(to))?;
-            system::remove(from).map_err(Error::io("remove", from))?;
+            sync_folder(&to.folder)?;
+            system::remove(from).map_err(Error::io("remove", &from.path))?;
         }
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
-        Err(_) if fs::symlink_metadata(to).is_ok() => return Ok(false),
-        Err(_) => system::rename(from, to).map_err(Error::io("move", from))?,
+        Err(_) if system::is_file(to).is_ok() => return Ok(false),
+        Err(_) => system::rename(from, to).map_err(Error::io("move", &from.path))?,
     }
-    sync_folder(parent(to))?;
-    sync_folder(parent(from))?;
+    sync_folder(&to.folder)?;
+    sync_folder(&from.folder)?;
     Ok(true)
 }
 
@@ -359,7 +376,7 @@ pub fn free_bytes(folder: &Path) -> Option<u64> {
 
 /// Whether two paths name one and the same file. Where the system cannot tell, they do not.
 pub fn is_one_file(a: &Path, b: &Path) -> bool {
-    system::open(a).is_ok_and(|file| system::is_at(&file, b))
+    system::open(&a.into()).is_ok_and(|file| system::is_at(&file, b))
 }
 
 /// Where a link leads; any other path, and a link that leads nowhere, as it is.
@@ -372,13 +389,14 @@ pub fn behind_links(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// [`Error::Io`]; the file is then still there, unless it was only its folder that could not be synced.
-pub fn remove(path: &Path) -> Result<()> {
-    match system::remove(path) {
+pub fn remove(place: impl Into<Place>) -> Result<()> {
+    let place = place.into();
+    match system::remove(&place) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io("remove", path)(error)),
+        Err(error) => return Err(Error::io("remove", &place.path)(error)),
     }
-    sync_folder(parent(path))
+    sync_folder(&place.folder)
 }
 
 /// Takes from everybody but the owner what a file or folder of ours lets them do. Returns its mode then.
@@ -413,60 +431,11 @@ pub fn remove_folder(path: &Path) -> Result<()> {
     system::remove_folder(path).map_err(Error::io("remove", path))
 }
 
-/// Joins `relative` to `root`, refusing whatever would leave it.
-///
-/// # Errors
-/// [`Error::Invalid`] for absolute paths, `..`, and links that lead out of `root` or into a hidden folder of it.
-pub fn contained(root: &Path, relative: &Path) -> Result<PathBuf> {
-    let refuse = |why: &str| {
-        Error::invalid(format!("path `{}`", relative.display()), why, "give a path inside the vault, without `..`")
-    };
-    let mut path = root.to_path_buf();
-    for component in relative.components() {
-        let Component::Normal(name) = component else { return Err(refuse("does not stay inside the folder")) };
-        path.push(name);
-        if fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_symlink()) {
-            let real_root = fs::canonicalize(root).map_err(Error::io("resolve", root))?;
-            let real = fs::canonicalize(&path).unwrap_or_default();
-            let Ok(inner) = real.strip_prefix(&real_root) else {
-                return Err(refuse("is a link that leads out of the folder"));
-            };
-            if inner.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b".")) {
-                return Err(refuse("is a link that leads into a hidden folder"));
-            }
-        }
-    }
-    if path == root { Err(refuse("names no file")) } else { Ok(path) }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
-
-    #[test]
-    fn contained_refuses_what_leaves_the_root() {
-        let root = tempfile::tempdir().unwrap();
-        for bad in ["../x", "/etc/passwd", "a/../../x", "", "a/.."] {
-            assert!(contained(root.path(), Path::new(bad)).is_err(), "{bad}");
-        }
-        assert_eq!(contained(root.path(), Path::new("a/b.md")).unwrap(), root.path().join("a/b.md"));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn contained_refuses_links_that_lead_out() {
-        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        std::os::unix::fs::symlink(outside.path(), root.path().join("out")).unwrap();
-        std::os::unix::fs::symlink(root.path().join("in"), root.path().join("alias")).unwrap();
-        std::fs::create_dir(root.path().join("in")).unwrap();
-        assert!(contained(root.path(), Path::new("out/x.md")).is_err());
-        assert!(contained(root.path(), Path::new("alias/x.md")).is_ok());
-        std::fs::create_dir(root.path().join(".git")).unwrap();
-        std::os::unix::fs::symlink(".git", root.path().join("git")).unwrap();
-        assert!(contained(root.path(), Path::new("git/config")).is_err());
-    }
 
     #[test]
     fn atomic_writes_replace_and_new_writes_do_not() {
@@ -480,8 +449,8 @@ mod tests {
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "no temporary file is left");
         let other = root.path().join("other.md");
         assert!(write_new(&other, b"o").unwrap());
-        assert!(!move_file(&path, &other).unwrap());
-        assert!(move_file(&path, &root.path().join("moved.md")).unwrap());
+        assert!(!move_file(&(&path).into(), &(&other).into()).unwrap());
+        assert!(move_file(&(&path).into(), &(&root.path().join("moved.md")).into()).unwrap());
         assert!(!path.exists());
     }
 

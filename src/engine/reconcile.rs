@@ -64,6 +64,8 @@ pub(super) struct Reconciled {
     pub(super) adopted: Vec<(MemoryId, String)>,
     /// Memories whose notes were deleted, and where these were.
     pub(super) vanished: Vec<(MemoryId, String)>,
+    /// Memories whose notes were moved out of the folder of memories, and where these lie.
+    pub(super) put_away: Vec<(MemoryId, String)>,
     /// Memories whose notes a person marked as forgotten.
     to_forget: Vec<MemoryId>,
     /// What a person should know: `path: why`.
@@ -454,6 +456,7 @@ impl Engine {
             finished: reconciled.finished.clone(),
             adopted: reconciled.adopted.iter().map(|(_, path)| path.clone()).collect(),
             vanished: reconciled.vanished.iter().map(|(_, path)| path.clone()).collect(),
+            put_away: reconciled.put_away.iter().map(|(_, path)| path.clone()).collect(),
             problems: reconciled.problems.clone(),
             ..ReadBack::default()
         };
@@ -462,15 +465,16 @@ impl Engine {
             read.problems.push(error.to_string());
         }
         if !reconciled.changes.is_empty() {
-            let Reconciled { edited, finished, adopted, vanished, .. } = &reconciled;
+            let Reconciled { edited, finished, adopted, vanished, put_away, .. } = &reconciled;
             let (what, about) = match () {
                 () if !edited.is_empty() => ("Edit in Obsidian", edited),
                 () if !adopted.is_empty() => ("Adopt", adopted),
                 () if !vanished.is_empty() => ("Delete in Obsidian", vanished),
+                () if !put_away.is_empty() => ("Put away in Obsidian", put_away),
                 () => ("Promote", finished),
             };
             let titles: Vec<&str> = about.iter().map(|(_, path)| stem(path)).collect();
-            let all = edited.iter().chain(finished).chain(adopted).chain(vanished);
+            let all = edited.iter().chain(finished).chain(adopted).chain(vanished).chain(put_away);
             let ids: Vec<String> = all.map(|(id, _)| id.to_string()).collect();
             let (commit, notice) = self.commit(&reconciled.changes, &subject(what, &titles), &ids, now)?;
             read.commit = commit;
@@ -497,6 +501,8 @@ pub(super) struct ReadBack {
     pub(super) adopted: Vec<String>,
     /// Notes that were deleted: their memories are hidden.
     pub(super) vanished: Vec<String>,
+    /// Notes that were moved out of the folder of memories: their memories are hidden too.
+    pub(super) put_away: Vec<String>,
     pub(super) commit: Option<String>,
     pub(super) problems: Vec<String>,
 }

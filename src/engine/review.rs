@@ -81,7 +81,7 @@ struct Section {
 }
 
 /// Headings of the list.
-const HEADINGS: [&str; 3] = ["## Worth keeping", "## Fading", "## Deleted notes"];
+const HEADINGS: [&str; 4] = ["## Worth keeping", "## Fading", "## Deleted notes", "## Put away"];
 
 impl Engine {
     /// Does what is checked in `Review.md`, and then, or with `renew` in any case, brings its list up to date. Returns
@@ -112,7 +112,7 @@ impl Engine {
         let done: Vec<String> =
             checked.into_iter().map(|(verb, id)| format!("{today} {}", self.do_checked(verb, id))).collect();
         self.refresh_at(now)?;
-        let sections = self.sections(now);
+        let sections = self.sections(now)?;
         let has_entries = sections.iter().any(|section| !section.entries.is_empty());
         let Some(old) = old else {
             if has_entries {
@@ -167,16 +167,24 @@ impl Engine {
     }
 
     /// What a person should decide at `now`.
-    fn sections(&self, now: Timestamp) -> [Section; 3] {
+    fn sections(&self, now: Timestamp) -> Result<[Section; 4]> {
+        let hidden =
+            self.store().state.memories().filter(|memory| memory.is_vanished).map(|memory| memory.id).collect();
+        let elsewhere = self.vault.find_anywhere(&hidden)?;
         let store = self.store();
         let mut memories: Vec<&Memory> = store.state.memories().collect();
         memories.sort_by_key(|memory| (memory.created, memory.id));
         let entry = |verb, memory: &Memory, why: String| (verb, memory.id, format!("{} ({why})", plain(&memory.text)));
-        let (mut keep, mut fading, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut keep, mut fading, mut deleted, mut put_away) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for memory in memories {
             match memory.status(&self.config, now) {
                 Status::Vanished => {
                     let gone = memory.note.as_ref().and_then(|note| note.gone).unwrap_or(now);
+                    if let Some(path) = elsewhere.get(&memory.id) {
+                        let why = format!("in {} since {}", plain(path), self.date(gone));
+                        put_away.push(entry(Verb::Restore, memory, why));
+                        continue;
+                    }
                     let ends = gone.plus_millis((self.config.vault.vanish_days * DAY_MS as f64) as i64);
                     let why = format!("deleted {}, forgotten after {}", self.date(gone), self.date(ends));
                     deleted.push(entry(Verb::Restore, memory, why));
@@ -203,11 +211,16 @@ impl Engine {
             entries.truncate(MOST_LISTED);
             Section { heading: HEADINGS[number], why, entries }
         };
-        [
+        Ok([
             section(0, "Checked, they become notes.", keep),
             section(1, "Checked, they count as used; left alone, they fade.", fading),
             section(2, "Checked, they come back with their notes.", deleted),
-        ]
+            section(
+                3,
+                "Outside Memories they are hidden, and not forgotten. Checked, they get a note there.",
+                put_away,
+            ),
+        ])
     }
 }
 
@@ -235,6 +248,7 @@ fn read(line: &str, in_done: bool) -> ReviewLine<'_> {
         "Checked, they become notes.",
         "Checked, they count as used;",
         "Checked, they come back",
+        "Outside Memories they are hidden",
         "Nothing to decide.",
     ];
     if HEADINGS.contains(&text) || text == DONE || whys.iter().any(|why| text.starts_with(why)) {

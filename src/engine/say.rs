@@ -398,6 +398,9 @@ pub fn tidy(answer: &TidyAnswer) -> String {
     for path in &answer.vanished {
         line!(text, "deleted in the vault, hidden: {path}");
     }
+    for path in &answer.put_away {
+        line!(text, "moved out of Memories, hidden: {path}");
+    }
     for done in &answer.reviewed {
         line!(text, "review: {done}");
     }

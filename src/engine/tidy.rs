@@ -50,6 +50,10 @@ pub struct TidyAnswer {
     /// Notes that a person deleted: their memories are hidden.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub vanished: Vec<String>,
+    /// Notes that a person moved out of the folder of memories, where they lie now: their memories are hidden, and not
+    /// forgotten while they lie there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub put_away: Vec<String>,
     /// What was checked in `Review.md`, and what came of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reviewed: Vec<String>,
@@ -98,6 +102,7 @@ impl Engine {
             answer.edited = read.edited;
             answer.adopted = read.adopted;
             answer.vanished = read.vanished;
+            answer.put_away = read.put_away;
             let forgotten = self.forget_vanished(now)?;
             answer.forgotten = forgotten.iter().map(ToString::to_string).collect();
             answer.commit = read.commit;

@@ -404,7 +404,12 @@ impl Engine {
                         self.vault_changed(change);
                     }
                 })?;
-                let counts = [("read back", &read.edited), ("adopted", &read.adopted), ("deleted", &read.vanished)];
+                let counts = [
+                    ("read back", &read.edited),
+                    ("adopted", &read.adopted),
+                    ("deleted", &read.vanished),
+                    ("put away", &read.put_away),
+                ];
                 let mut done: Vec<String> = counts
                     .iter()
                     .filter(|(_, notes)| !notes.is_empty())
@@ -416,7 +421,7 @@ impl Engine {
                 }
                 let done = if done.is_empty() { "nothing had changed".into() } else { done.join(", ") };
                 let has_changed = read.commit.is_some() || !reviewed.is_empty();
-                let notes = [read.edited, read.adopted, read.vanished].concat();
+                let notes = [read.edited, read.adopted, read.vanished, read.put_away].concat();
                 let has_changed = has_changed || !notes.is_empty();
                 Ok(Came { notes, has_changed, ..with_problems(done, &read.problems) })
             }

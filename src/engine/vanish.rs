@@ -1,4 +1,5 @@
-//! Vanish: a note that a person deleted hides its memory, and much later forgets it.
+//! Vanish: a note that a person deleted hides its memory, and much later forgets it. One that lies elsewhere in the
+//! vault hides it too, and is never forgotten.
 //!
 //! Absence alone says little: a disk may not be mounted, another branch checked out, a sync program at work. So a
 //! missing note counts only where this machine had seen it in this vault, on this branch, and where few are missing.
@@ -20,7 +21,7 @@ use crate::vault::{Listing, SkipReason};
 const MISSING_FOR: Duration = Duration::from_millis(500);
 
 impl Engine {
-    /// Hides the memories whose notes were deleted since they were last seen here.
+    /// Hides the memories whose notes were deleted or put away since they were last seen here.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Busy`]: nothing was hidden then.
@@ -50,6 +51,7 @@ impl Engine {
         if missing.is_empty() || !self.may_miss_notes()? {
             return Ok(());
         }
+        let elsewhere = self.vault.find_anywhere(&missing.iter().map(|(id, _)| *id).collect())?;
         let hidden = self.write(now, |draft| {
             let state = &draft.store().state;
             let is_missing = |(id, path): &(MemoryId, String)| {
@@ -65,7 +67,10 @@ impl Engine {
         for (id, path) in hidden {
             self.seen().lose(&path, id, now);
             reconciled.changes.push(Change { path: path.clone(), kind: ChangeKind::Remove });
-            reconciled.vanished.push((id, path));
+            match elsewhere.get(&id) {
+                Some(there) => reconciled.put_away.push((id, there.clone())),
+                None => reconciled.vanished.push((id, path)),
+            }
         }
         Ok(())
     }
@@ -141,8 +146,8 @@ impl Engine {
             return Ok(Vec::new());
         }
         // A note that a person put away elsewhere in the vault was not deleted.
-        let put_away = self.vault.named_anywhere(&due)?;
-        due.retain(|id| !put_away.contains(id));
+        let put_away = self.vault.find_anywhere(&due)?;
+        due.retain(|id| !put_away.contains_key(id));
         let forgotten = self.write(now, |draft| {
             let store = draft.store();
             let due = store.state.memories().filter(is_due).map(|memory| memory.id).filter(|id| due.contains(id));

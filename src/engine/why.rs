@@ -100,7 +100,7 @@ impl Engine {
         match status {
             Status::Superseded => "it is no longer true: include `superseded`".into(),
             Status::Faded => "it has faded: include `faded`, or restore it".into(),
-            Status::Vanished => "its note was deleted: restore it".into(),
+            Status::Vanished => "its note was deleted or moved out of Memories: restore it".into(),
             _ if !is_searched => {
                 format!("it belongs to the project {}, which was not searched: name it in `scope`", memory.scope_name())
             }

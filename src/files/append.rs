@@ -23,13 +23,13 @@ impl Appender {
     pub fn open(path: &Path) -> Result<Self> {
         let file = match system::open_to_append(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                drop(system::create_new(path).map_err(Error::io("create", path))?);
+                drop(system::create_new(&path.into()).map_err(Error::io("create", path))?);
                 system::open_to_append(path)
             }
             opened => opened,
         };
         let file = file.map_err(Error::io("open", path))?;
-        sync_folder(parent(path))?;
+        sync_folder(&parent(path).into())?;
         Ok(Appender { open: OpenFile { file, path: path.to_owned() }, has_failed: false })
     }
 
@@ -98,7 +98,7 @@ impl OpenFile {
     /// # Errors
     /// [`Error::Io`] for anything but absence.
     pub fn open(path: &Path) -> Result<Option<Self>> {
-        match system::open(path) {
+        match system::open(&path.into()) {
             Ok(file) => Ok(Some(OpenFile { file, path: path.to_owned() })),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::io("open", path)(error)),

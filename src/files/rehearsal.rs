@@ -109,10 +109,15 @@ pub struct Plan {
     pub stays: bool,
 }
 
+/// What somebody else does in between.
+type Deed = Box<dyn FnOnce()>;
+
 #[derive(Default)]
 struct Rehearsal {
     plan: Option<Plan>,
     counted: usize,
+    /// A deed, and how many calls come before it.
+    meanwhile: Option<(usize, Deed)>,
     is_noting: bool,
     calls: Vec<Call>,
 }
@@ -156,6 +161,26 @@ pub fn failing<T>(plan: Plan, work: impl FnOnce() -> T) -> (T, bool) {
     (done, rehearsal.counted > plan.nth)
 }
 
+/// Does the work, and right before its call `nth`, counted from 0, what somebody else might do meanwhile. Answers whether
+/// that was reached.
+pub fn interrupted<T>(nth: usize, meanwhile: impl FnOnce() + 'static, work: impl FnOnce() -> T) -> (T, bool) {
+    let meanwhile = Some((nth, Box::new(meanwhile) as Deed));
+    let (done, rehearsal) = rehearse(Rehearsal { meanwhile, ..Rehearsal::default() }, work);
+    (done, rehearsal.meanwhile.is_none())
+}
+
+/// The deed whose turn it is.
+fn deed_that_is_due() -> Option<Deed> {
+    REHEARSAL.with_borrow_mut(|rehearsal| {
+        let meanwhile = &mut rehearsal.as_mut()?.meanwhile;
+        if let Some((left @ 1.., _)) = meanwhile {
+            *left -= 1;
+            return None;
+        }
+        meanwhile.take().map(|(_, deed)| deed)
+    })
+}
+
 /// Carries out a call, unless it is to fail. `partly` does what is done of it before it fails.
 pub(super) fn call<T>(
     describe: impl Fn() -> Call,
@@ -165,6 +190,9 @@ pub(super) fn call<T>(
     let is_rehearsed = REHEARSAL.with_borrow(Option::is_some);
     if !is_rehearsed {
         return carry_out();
+    }
+    if let Some(deed) = deed_that_is_due() {
+        deed();
     }
     // What is noted describes the disk before the call.
     let described = describe();

@@ -21,5 +21,5 @@ pub fn keep_reserve(path: &Path) {
 
 /// Gives the reserve up; `false` where there was none.
 pub fn give_up_reserve(path: &Path) -> bool {
-    system::remove(path).is_ok()
+    system::remove(&path.into()).is_ok()
 }

@@ -1,9 +1,21 @@
 //! The calls to the operating system, one by one: the only ones, and all of them can be rehearsed.
 
+#[cfg(not(unix))]
+use std::fs::FileType;
 use std::fs::{self, File, OpenOptions, ReadDir, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+#[cfg(unix)]
+use std::sync::Arc;
 
+#[cfg(unix)]
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, linkat, mkdirat, openat, renameat, statat, unlinkat,
+};
+
+use super::place::{Folder, Place};
 use super::rehearsal::{Call, Fault, call, look};
 
 fn private(options: &mut OpenOptions) -> &mut OpenOptions {
@@ -17,61 +29,154 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 
 fn nothing(_: Fault) {}
 
-pub(super) fn make_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt;
-        builder.mode(0o700);
-    }
-    call(|| Call::MakeFolder(path.to_owned()), nothing, || builder.create(path))
+/// A place as unix names it: a name in an open folder, or any path.
+#[cfg(unix)]
+fn at(place: &Place) -> (BorrowedFd<'_>, &Path) {
+    place.held().map_or((CWD, place.path.as_path()), |(folder, name)| (folder.as_fd(), Path::new(name)))
 }
 
-pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    call(|| Call::SyncFolder(path.to_owned()), nothing, || File::open(path)?.sync_all())
+#[cfg(unix)]
+fn open_at(place: &Place, how: OFlags) -> io::Result<File> {
+    let (folder, name) = at(place);
+    let how = if place.held().is_some() { how | OFlags::NOFOLLOW } else { how };
+    let open = || openat(folder, name, how | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
+    Ok(File::from(rustix::io::retry_on_intr(open)?))
+}
+
+#[cfg(unix)]
+fn facts(place: &Place, follows_link: bool) -> io::Result<Stat> {
+    let (folder, name) = at(place);
+    let how = if follows_link { AtFlags::empty() } else { AtFlags::SYMLINK_NOFOLLOW };
+    Ok(statat(folder, name, how)?)
+}
+
+fn file_type(place: &Place, follows_link: bool) -> io::Result<FileType> {
+    #[cfg(unix)]
+    {
+        Ok(FileType::from_raw_mode(facts(place, follows_link)?.st_mode))
+    }
+    #[cfg(not(unix))]
+    {
+        let facts = if follows_link { fs::metadata(&place.path) } else { fs::symlink_metadata(&place.path) };
+        Ok(facts?.file_type())
+    }
+}
+
+/// Whether there is a file, not a folder, a link or a pipe.
+pub(super) fn is_file(place: &Place) -> io::Result<bool> {
+    Ok(file_type(place, false)?.is_file())
+}
+
+/// Opens a folder to hold it.
+pub(super) fn hold(place: &Place) -> io::Result<Folder> {
+    look(&place.path, || {
+        #[cfg(unix)]
+        let held = Some(Arc::new(open_at(place, OFlags::RDONLY | OFlags::DIRECTORY)?));
+        #[cfg(not(unix))]
+        let held = None;
+        #[cfg(not(unix))]
+        if !fs::metadata(&place.path)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Folder { path: place.path.clone(), held })
+    })
+}
+
+pub(super) fn make_folder(place: &Place) -> io::Result<()> {
+    call(
+        || Call::MakeFolder(place.path.clone()),
+        nothing,
+        || {
+            #[cfg(unix)]
+            {
+                let (folder, name) = at(place);
+                Ok(mkdirat(folder, name, Mode::RWXU)?)
+            }
+            #[cfg(not(unix))]
+            {
+                fs::create_dir(&place.path)
+            }
+        },
+    )
+}
+
+pub(super) fn sync_folder(folder: &Folder) -> io::Result<()> {
+    let path = if folder.path.as_os_str().is_empty() { Path::new(".") } else { &folder.path };
+    call(
+        || Call::SyncFolder(path.to_owned()),
+        nothing,
+        || match &folder.held {
+            Some(held) => held.sync_all(),
+            None => File::open(path)?.sync_all(),
+        },
+    )
 }
 
 /// Refuses what is neither file nor folder before it is opened: a pipe would keep us waiting for its other end.
-fn refuse_pipe(path: &Path) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(facts) if !facts.is_file() && !facts.is_dir() => {
+fn refuse_pipe(place: &Place) -> io::Result<()> {
+    match file_type(place, place.held().is_none()) {
+        Ok(found) if !found.is_file() && !found.is_dir() && !found.is_symlink() => {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a pipe, a socket or a device, not a file"))
         }
         _ => Ok(()),
     }
 }
 
-pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    look(path, || refuse_pipe(path).and_then(|()| fs::read(path)))
+fn open_to_read(place: &Place) -> io::Result<File> {
+    refuse_pipe(place)?;
+    #[cfg(unix)]
+    {
+        open_at(place, OFlags::RDONLY)
+    }
+    #[cfg(not(unix))]
+    {
+        File::open(&place.path)
+    }
+}
+
+pub(super) fn read(place: &Place) -> io::Result<Vec<u8>> {
+    look(&place.path, || {
+        let mut bytes = Vec::new();
+        open_to_read(place)?.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    })
 }
 
 pub(super) fn read_dir(path: &Path) -> io::Result<ReadDir> {
     look(path, || fs::read_dir(path))
 }
 
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    look(path, || refuse_pipe(path).and_then(|()| File::open(path)))
+pub(super) fn open(place: &Place) -> io::Result<File> {
+    look(&place.path, || open_to_read(place))
 }
 
 /// Makes a file that is not there yet.
-pub(super) fn create_new(path: &Path) -> io::Result<File> {
+pub(super) fn create_new(place: &Place) -> io::Result<File> {
     call(
-        || Call::Create(path.to_owned()),
+        || Call::Create(place.path.clone()),
         nothing,
-        || private(OpenOptions::new().read(true).write(true).create_new(true)).open(path),
+        || {
+            #[cfg(unix)]
+            {
+                open_at(place, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
+            }
+            #[cfg(not(unix))]
+            {
+                OpenOptions::new().read(true).write(true).create_new(true).open(&place.path)
+            }
+        },
     )
 }
 
 /// Opens a file for appending.
 pub(super) fn open_to_append(path: &Path) -> io::Result<File> {
-    look(path, || refuse_pipe(path).and_then(|()| OpenOptions::new().read(true).append(true).open(path)))
+    look(path, || refuse_pipe(&path.into()).and_then(|()| OpenOptions::new().read(true).append(true).open(path)))
 }
 
 /// Opens the file of a lock, and makes it where there is none.
 pub(super) fn open_lock(path: &Path) -> io::Result<File> {
     let open = || private(OpenOptions::new().read(true).write(true).create(true).truncate(false)).open(path);
-    look(path, || refuse_pipe(path).and_then(|()| open()))
+    look(path, || refuse_pipe(&path.into()).and_then(|()| open()))
 }
 
 /// Takes the lock of an open file, if nobody has it.
@@ -120,20 +225,35 @@ pub(super) fn sync(file: &File, path: &Path) -> io::Result<()> {
     call(|| Call::Sync(path.to_owned()), nothing, || file.sync_data())
 }
 
-pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    call(|| Call::Rename(from.to_owned(), to.to_owned()), nothing, || fs::rename(from, to))
+pub(super) fn rename(from: &Place, to: &Place) -> io::Result<()> {
+    call(
+        || Call::Rename(from.path.clone(), to.path.clone()),
+        nothing,
+        || {
+            #[cfg(unix)]
+            {
+                let ((folder, name), (to_folder, to_name)) = (at(from), at(to));
+                Ok(renameat(folder, name, to_folder, to_name)?)
+            }
+            #[cfg(not(unix))]
+            {
+                fs::rename(&from.path, &to.path)
+            }
+        },
+    )
 }
 
 /// Exchanges two files in one step; an error where the system cannot.
-pub(super) fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+pub(super) fn exchange(a: &Place, b: &Place) -> io::Result<()> {
     call(
-        || Call::Exchange(a.to_owned(), b.to_owned()),
+        || Call::Exchange(a.path.clone(), b.path.clone()),
         nothing,
         || {
             #[cfg(any(target_os = "linux", target_os = "macos"))]
             {
-                use rustix::fs::{CWD, RenameFlags, renameat_with};
-                Ok(renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE)?)
+                use rustix::fs::{RenameFlags, renameat_with};
+                let ((a_folder, a_name), (b_folder, b_name)) = (at(a), at(b));
+                Ok(renameat_with(a_folder, a_name, b_folder, b_name, RenameFlags::EXCHANGE)?)
             }
             #[cfg(not(any(target_os = "linux", target_os = "macos")))]
             {
@@ -143,20 +263,60 @@ pub(super) fn exchange(a: &Path, b: &Path) -> io::Result<()> {
     )
 }
 
-pub(super) fn link(from: &Path, to: &Path) -> io::Result<()> {
-    call(|| Call::Link(from.to_owned(), to.to_owned()), nothing, || fs::hard_link(from, to))
+pub(super) fn link(from: &Place, to: &Place) -> io::Result<()> {
+    call(
+        || Call::Link(from.path.clone(), to.path.clone()),
+        nothing,
+        || {
+            #[cfg(unix)]
+            {
+                let ((folder, name), (to_folder, to_name)) = (at(from), at(to));
+                Ok(linkat(folder, name, to_folder, to_name, AtFlags::empty())?)
+            }
+            #[cfg(not(unix))]
+            {
+                fs::hard_link(&from.path, &to.path)
+            }
+        },
+    )
 }
 
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    call(|| Call::Remove(path.to_owned()), nothing, || fs::remove_file(path))
+pub(super) fn remove(place: &Place) -> io::Result<()> {
+    call(
+        || Call::Remove(place.path.clone()),
+        nothing,
+        || {
+            #[cfg(unix)]
+            {
+                let (folder, name) = at(place);
+                Ok(unlinkat(folder, name, AtFlags::empty())?)
+            }
+            #[cfg(not(unix))]
+            {
+                fs::remove_file(&place.path)
+            }
+        },
+    )
 }
 
 pub(super) fn remove_folder(path: &Path) -> io::Result<()> {
     look(path, || fs::remove_dir_all(path))
 }
 
-pub(super) fn set_mode_of(path: &Path, like: &fs::Metadata) -> io::Result<()> {
-    set_mode(path, like.permissions())
+/// Gives a file the mode of another one.
+pub(super) fn take_mode(file: &File, path: &Path, of: &Place) -> io::Result<()> {
+    look(path, || {
+        #[cfg(unix)]
+        {
+            let facts = facts(of, of.held().is_none())?;
+            let is_link = FileType::from_raw_mode(facts.st_mode).is_symlink();
+            if is_link { Ok(()) } else { Ok(fchmod(file, Mode::from_raw_mode(facts.st_mode))?) }
+        }
+        #[cfg(not(unix))]
+        {
+            file.set_permissions(fs::metadata(&of.path)?.permissions())
+        }
+    })
 }
 
 pub(super) fn set_mode(path: &Path, mode: fs::Permissions) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Notes anywhere in the vault, a person's own among them: only their names and ids are looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -21,15 +21,23 @@ impl Vault {
         Ok(names.collect())
     }
 
-    /// Those of some memories that a note anywhere in the vault names, outside hidden folders. All notes are read.
+    /// Where notes that name some memories lie, in the whole vault outside hidden folders. All notes are read.
     ///
     /// # Errors
     /// [`Error::Io`] where the vault is there and cannot be read.
-    pub fn named_anywhere(&self, ids: &BTreeSet<MemoryId>) -> Result<BTreeSet<MemoryId>> {
+    pub fn find_anywhere(&self, ids: &BTreeSet<MemoryId>) -> Result<BTreeMap<MemoryId, String>> {
+        if ids.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         let is_file = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|facts| facts.is_file());
         let notes = self.notes_anywhere()?.into_iter().filter(is_file);
-        let texts = notes.filter_map(|path| String::from_utf8(files::read(&path).ok()?).ok());
-        Ok(texts.filter_map(|text| Note::parse(&text).id()).filter(|id| ids.contains(id)).collect())
+        let found = notes.filter_map(|path| {
+            let text = String::from_utf8(files::read(&path).ok()?).ok()?;
+            let id = Note::parse(&text).id().filter(|id| ids.contains(id))?;
+            let names = path.strip_prefix(&self.root).ok()?.iter().map(|name| name.to_string_lossy());
+            Some((id, names.collect::<Vec<_>>().join("/")))
+        });
+        Ok(found.collect())
     }
 
     /// Full paths of whatever has the name of a note, outside hidden folders.

@@ -1,5 +1,5 @@
 //! The vault on disk: lists, reads, writes and moves notes. It decides nothing; every write goes through
-//! [`crate::files`], every path through [`files::contained`].
+//! [`crate::files`], into a folder that is held open ([`files::Folder`]), so that none leaves the vault.
 //!
 //! Paths are relative to the vault's root and written with `/`, also on Windows.
 
@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 use std::{fmt, fs};
 
 use crate::error::{Error, Result};
-use crate::files;
+use crate::files::{self, Folder, Place};
 use crate::id::{MemoryId, content_hash};
 use crate::note::{Note, Value, frontmatter, name};
 use crate::redact::Redacted;
@@ -156,7 +156,7 @@ impl Vault {
     /// # Errors
     /// [`Error::Io`].
     pub fn create_memories(&self) -> Result<()> {
-        files::create_folder(&self.contained(MEMORIES)?)
+        self.made_folder(MEMORIES).map(drop)
     }
 
     /// Lays out the vault: folders and those files of the template that are not there yet. Files that are there stay
@@ -165,21 +165,20 @@ impl Vault {
     /// # Errors
     /// [`Error::Io`]; calling again completes what is missing.
     pub fn create(&self, vault_id: &str) -> Result<Vec<String>> {
-        files::create_folder(&self.root)?;
         for folder in template::FOLDERS {
-            files::create_folder(&self.contained(folder)?)?;
+            self.made_folder(folder)?;
         }
         let mut written = Vec::new();
         // The note with the vault's id comes last: where it is, the layout was finished.
         for (path, text) in template::FILES.iter().copied() {
-            let full = self.contained(path)?;
-            files::create_folder(full.parent().unwrap_or(&self.root))?;
+            let (folder, file_name) = parted(path);
+            let place = self.made_folder(folder)?.file(file_name);
             let text = if path == HOME {
                 frontmatter::set(text, "vault_id", &Value::from(vault_id))?
             } else {
                 text.to_owned()
             };
-            if fs::symlink_metadata(&full).is_err() && files::write_new(&full, text.as_bytes())? {
+            if files::is_file(&place).is_err() && files::write_new(place, text.as_bytes())? {
                 written.push(path.to_owned());
             }
         }
@@ -203,11 +202,10 @@ impl Vault {
     /// # Errors
     /// [`Error::Io`] where the folder of memories cannot be listed.
     pub fn remove_leftovers(&self) -> Result<()> {
-        let mut folders = BTreeSet::from([self.contained(MEMORIES)?]);
-        for entry in self.list()?.entries {
-            folders.extend(self.contained(&entry.path)?.parent().map(Path::to_owned));
-        }
-        for folder in &folders {
+        let listing = self.list()?;
+        let mut folders = BTreeSet::from([MEMORIES]);
+        folders.extend(listing.entries.iter().map(|entry| parted(&entry.path).0));
+        for folder in folders.into_iter().filter_map(|folder| Folder::below(&self.root, Path::new(folder)).ok()) {
             files::remove_leftovers(folder);
         }
         Ok(())
@@ -233,7 +231,7 @@ impl Vault {
     /// [`Error::Io`] where the folder itself cannot be read, [`Error::Invalid`] where it is a link out of the vault:
     /// never an empty list because of a fault.
     pub fn list(&self) -> Result<Listing> {
-        let folder = self.contained(MEMORIES)?;
+        let folder = files::contained(&self.root, Path::new(MEMORIES))?;
         let mut listing = Listing::default();
         match files::read_dir(&folder) {
             Ok(entries) => list_into(entries, MEMORIES, &|_| true, &mut listing),
@@ -252,7 +250,7 @@ impl Vault {
     /// something that is not a note, and bytes that are not UTF-8.
     pub fn read(&self, path: &str) -> Result<String> {
         refuse_hidden(in_trash(path).unwrap_or(path))?;
-        let bytes = files::read(&self.file(path)?)?;
+        let bytes = files::read(self.file(path)?)?;
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             Error::invalid(format!("note `{path}`"), format!("is not UTF-8 from byte {at} on"), "save it as UTF-8")
@@ -265,16 +263,16 @@ impl Vault {
     /// # Errors
     /// [`Error::Io`]; nothing is then left behind.
     pub fn add(&self, title: &str, id: MemoryId, text: &Redacted, taken: &mut BTreeSet<String>) -> Result<String> {
-        files::create_folder(&self.contained(MEMORIES)?)?;
+        let folder = self.made_folder(MEMORIES)?;
         let stem = name::file_stem(title).name;
         // A name can be taken between looking and writing: then the next one is tried.
         loop {
             let free = name::unique(&stem, |key| taken.contains(key), id);
-            let path = format!("{MEMORIES}/{free}.md");
-            let is_written = files::write_new(&self.contained(&path)?, text.as_str().as_bytes())?;
+            let file_name = format!("{free}.md");
+            let is_written = files::write_new(folder.file(&file_name), text.as_str().as_bytes())?;
             taken.insert(name::key(&free));
             if is_written {
-                return Ok(path);
+                return Ok(format!("{MEMORIES}/{file_name}"));
             }
         }
     }
@@ -285,8 +283,8 @@ impl Vault {
     /// [`Error::Io`]; nothing is then left behind.
     pub fn write_hub(&self, path: &str, text: &Redacted) -> Result<bool> {
         refuse_hidden(path)?;
-        files::create_folder(&self.contained(ENTITIES)?)?;
-        files::write_new(&self.contained(path)?, text.as_str().as_bytes())
+        self.made_folder(ENTITIES)?;
+        files::write_new(self.place(path)?, text.as_str().as_bytes())
     }
 
     /// Writes `Review.md` where there is none.
@@ -294,7 +292,7 @@ impl Vault {
     /// # Errors
     /// [`Error::Io`]; nothing is then left behind.
     pub fn write_review(&self, text: &str) -> Result<()> {
-        files::write_new(&self.contained(REVIEW)?, text.as_bytes()).map(drop)
+        files::write_new(self.place(REVIEW)?, text.as_bytes()).map(drop)
     }
 
     /// Replaces the text of a note that still is the one whose [`content_hash`] is `expected_hash`. The new text is
@@ -305,8 +303,7 @@ impl Vault {
     /// note in the trash. Nothing is then written.
     pub fn edit(&self, path: &str, expected_hash: &str, new_text: &str) -> Result<()> {
         refuse_hidden(path)?;
-        let file = self.file(path)?;
-        files::replace_if(&file, new_text.as_bytes(), |old| content_hash(old) == expected_hash)
+        files::replace_if(self.file(path)?, new_text.as_bytes(), |old| content_hash(old) == expected_hash)
     }
 
     /// Moves a note to the vault's trash, where it keeps its folders and, unless it is taken, its name. Returns its
@@ -325,7 +322,7 @@ impl Vault {
     /// As [`Vault::read`]; the note is then where it was.
     pub fn remove(&self, path: &str) -> Result<()> {
         refuse_hidden(in_trash(path).unwrap_or(path))?;
-        files::remove(&self.file(path)?)
+        files::remove(self.file(path)?)
     }
 
     /// Whether two paths name one and the same file, as those of a note that is being moved do.
@@ -374,39 +371,49 @@ impl Vault {
     /// Moves a note to `to`, or with a mark behind its name where that one is taken on disk or in `taken`.
     fn move_to_free_name(&self, from: &str, to: &str, taken: &BTreeSet<String>, mark: &str) -> Result<String> {
         let from = self.file(from)?;
-        let (folder, file_name) = to.rsplit_once('/').map_or((None, to), |(folder, name)| (Some(folder), name));
+        let (folder_path, file_name) = parted(to);
+        let folder = self.made_folder(folder_path)?;
         let stem = stem_of(file_name).unwrap_or(file_name);
         let extension = file_name.get(stem.len()..).unwrap_or_default();
-        files::create_folder(&folder.map_or_else(|| Ok(self.root.clone()), |folder| self.contained(folder))?)?;
         let marked =
             (1u32..).map(|number| if number == 1 { format!(" ({mark})") } else { format!(" ({mark}-{number})") });
         for mark in std::iter::once(String::new()).chain(marked) {
             let name = format!("{stem}{mark}");
             let file_name = format!("{name}{extension}");
-            let path = folder.map_or_else(|| file_name.clone(), |folder| format!("{folder}/{file_name}"));
-            if !taken.contains(&name::key(&name)) && files::move_file(&from, &self.contained(&path)?)? {
-                return Ok(path);
+            if !taken.contains(&name::key(&name)) && files::move_file(&from, &folder.file(&file_name))? {
+                return Ok(if folder_path.is_empty() { file_name } else { format!("{folder_path}/{file_name}") });
             }
         }
         Err(Error::Internal("no free name among four billion".into()))
     }
 
-    fn contained(&self, path: &str) -> Result<PathBuf> {
-        files::contained(&self.root, Path::new(path))
+    /// A folder of the vault, made where it is missing.
+    fn made_folder(&self, path: &str) -> Result<Folder> {
+        Folder::make_below(&self.root, Path::new(path))
     }
 
-    /// The full path of an existing, regular file; so a pipe never blocks and a link never leads elsewhere.
-    fn file(&self, path: &str) -> Result<PathBuf> {
-        let full = self.contained(path)?;
-        match fs::symlink_metadata(&full) {
-            Ok(found) if found.is_file() => Ok(full),
-            Ok(_) => Err(Error::invalid(format!("path `{path}`"), "is not a regular file", "give the path of a note")),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Err(Error::NotFound { what: format!("note `{path}`") })
+    fn place(&self, path: &str) -> Result<Place> {
+        Place::below(&self.root, Path::new(path))
+    }
+
+    /// The place of an existing, regular file; so a pipe never blocks and a link never leads elsewhere.
+    fn file(&self, path: &str) -> Result<Place> {
+        let absent = || Error::NotFound { what: format!("note `{path}`") };
+        let place = self.place(path).map_err(|error| if error.is_absence() { absent() } else { error })?;
+        match files::is_file(&place) {
+            Ok(true) => Ok(place),
+            Ok(false) => {
+                Err(Error::invalid(format!("path `{path}`"), "is not a regular file", "give the path of a note"))
             }
-            Err(error) => Err(Error::io("read", &full)(error)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(absent()),
+            Err(error) => Err(Error::io("read", place.path())(error)),
         }
     }
+}
+
+/// A path as the folder and the name in it.
+fn parted(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// The name of a note without its extension; `None` for other files.

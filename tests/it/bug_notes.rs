@@ -5,12 +5,17 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
 use ebbmark::engine::{NewMemory, ReinforceRequest, ReviseRequest};
+use ebbmark::files::rehearsal::interrupted;
 use ebbmark::id::content_hash;
 use ebbmark::note::{Value, frontmatter};
+use ebbmark::redact::redact;
 use ebbmark::vault::Vault;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::support::{Calls, Store, files_below};
 
@@ -298,6 +303,93 @@ fn b26_links_are_not_followed_and_the_walk_ends() {
     assert!(!texts.iter().any(|text| text.contains("roses") || text.contains("chalk")), "{texts:?}");
     let there = files_below(&outside);
     assert_eq!((there.len(), there[Path::new("out.md")].as_slice()), (1, &b"The roses want chalk\n"[..]));
+}
+
+/// A vault with notes in folders, some of them in the trash, and a folder outside that looks the same: a write that
+/// strays finds there what it looks for.
+fn beside_a_folder_that_looks_the_same() -> (Store, Vault, PathBuf) {
+    let store = Store::in_memory();
+    let outside = store.root().join("outside");
+    for folder in [store.vault().join("Memories"), store.vault().join(".trash/Memories"), outside.clone()] {
+        fs::create_dir_all(folder.join("deep")).unwrap();
+        for name in ["a.md", "deep/a.md", ".a.md.0123abcd.tmp", "deep/.a.md.0123abcd.tmp"] {
+            fs::write(folder.join(name), "text").unwrap();
+        }
+    }
+    fs::create_dir(store.vault().join("Entities")).unwrap();
+    fs::write(store.vault().join("Memories/deep/b.md"), "other").unwrap();
+    let vault = Vault::open(&store.vault());
+    (store, vault, outside)
+}
+
+/// What is done to a vault, and how.
+type Deed = (&'static str, fn(&Vault));
+
+/// All that writes to a vault.
+const DEEDS: [Deed; 10] = [
+    ("create", |vault| drop(vault.create("vault-1"))),
+    ("create memories", |vault| drop(vault.create_memories())),
+    ("remove leftovers", |vault| drop(vault.remove_leftovers())),
+    ("add", |vault| {
+        let id = "7k2m9x4qwc3r".parse().unwrap();
+        drop(vault.add("New", id, &redact("new").0, &mut BTreeSet::new()));
+    }),
+    ("write hub", |vault| drop(vault.write_hub("Entities/Hub.md", &redact("hub").0))),
+    ("write review", |vault| drop(vault.write_review("review"))),
+    ("edit", |vault| drop(vault.edit("Memories/deep/a.md", &content_hash(b"text"), "edited"))),
+    ("trash", |vault| drop(vault.trash("Memories/deep/a.md"))),
+    ("untrash", |vault| drop(vault.untrash(".trash/Memories/deep/a.md", "Memories/deep/c.md"))),
+    ("remove", |vault| drop(vault.remove("Memories/deep/a.md"))),
+];
+
+#[test]
+fn b26_a_folder_that_becomes_a_link_before_any_call_leads_no_write_out() {
+    for (what, deed) in DEEDS {
+        for swapped in ["Memories", "Memories/deep", "Entities", ".trash", ".trash/Memories", ".trash/Memories/deep"] {
+            for nth in 0.. {
+                let (_store, vault, outside) = beside_a_folder_that_looks_the_same();
+                let before = files_below(&outside);
+                let (folder, aside, lure) = (vault.root().join(swapped), vault.root().join("Aside"), outside.clone());
+                let swap = move || {
+                    fs::rename(&folder, aside).unwrap();
+                    symlink(lure, &folder).unwrap();
+                };
+                let ((), was_swapped) = interrupted(nth, swap, || deed(&vault));
+                assert!(files_below(&outside) == before, "{what}: {swapped} was swapped before call {nth}");
+                if !was_swapped {
+                    assert!(nth > 0, "{what} made no call");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn b26_ten_thousand_writes_while_a_folder_and_a_link_swap_their_names_stay_in_the_vault() {
+    let (_store, vault, outside) = beside_a_folder_that_looks_the_same();
+    let before = files_below(&outside);
+    let (folder, link) = (vault.root().join("Memories/deep"), vault.root().join("Memories/link"));
+    symlink(&outside, &link).unwrap();
+    let is_over = AtomicBool::new(false);
+    let written = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                renameat_with(CWD, &folder, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let round = |_| {
+            let edit = |old: &str, new| vault.edit("Memories/deep/a.md", &content_hash(old.as_bytes()), new).is_ok();
+            let trash = || vault.trash("Memories/deep/b.md").is_ok();
+            let untrash = || vault.untrash(".trash/Memories/deep/b.md", "Memories/deep/b.md").is_ok();
+            [edit("text", "edited"), trash(), edit("edited", "text"), untrash()]
+        };
+        let written = (0..2_500).flat_map(round).filter(|is_written| *is_written).count();
+        is_over.store(true, Ordering::Relaxed);
+        written
+    });
+    assert!(files_below(&outside) == before, "a write left the vault");
+    assert!(written > 0, "nothing was ever written");
 }
 
 // B27: length and device names.

@@ -78,6 +78,33 @@ fn a_deleted_note_is_listed_and_comes_back_by_a_check() {
 }
 
 #[test]
+fn a_note_that_was_put_away_is_not_listed_as_deleted() {
+    let store = Store::new();
+    let id = store.engine().save("Owns a red bicycle");
+    store.engine().keep(&id);
+    let (note, archive) = (store.note_path("Owns a red bicycle"), store.vault().join("Archive"));
+    fs::create_dir(&archive).unwrap();
+    fs::rename(&note, archive.join("Wheels.md")).unwrap();
+    let said = store.ok(&["tidy"]);
+    assert!(said.contains("moved out of Memories, hidden: Archive/Wheels.md") && !said.contains("deleted"), "{said}");
+    let text = review(&store);
+    let line = format!("- [ ] restore `{id}` Owns a red bicycle (in Archive/Wheels.md since 2026-11-29)");
+    assert!(text.contains("## Put away") && text.contains(&line) && !text.to_lowercase().contains("delete"), "{text}");
+    store.engine().clean();
+    assert_eq!(review(&store), text, "written once");
+
+    // From there it can be deleted like any other, and come back.
+    fs::remove_file(archive.join("Wheels.md")).unwrap();
+    store.engine().clean();
+    let text = review(&store);
+    assert!(text.contains("## Deleted notes") && !text.contains("Put away"), "{text}");
+    check(&store, &format!("restore `{id}`"));
+    store.engine().clean();
+    assert_eq!(store.notes(), ["Owns a red bicycle"]);
+    assert!(!review(&store).contains("- ["), "{}", review(&store));
+}
+
+#[test]
 fn a_fading_memory_is_touched_or_forgotten_by_a_check() {
     let mut store = Store::new();
     store.ok(&["init"]);

@@ -99,8 +99,10 @@ fn a_note_put_away_elsewhere_in_the_vault_is_hidden_and_never_forgotten() {
     let archive = store.vault().join("Archive");
     fs::create_dir(&archive).unwrap();
     fs::rename(store.vault().join(note), archive.join("Bicycle.md")).unwrap();
-    store.engine().clean();
+    let answer = store.engine().clean();
+    assert_eq!((answer.vanished, answer.put_away), (vec![], vec!["Archive/Bicycle.md".to_owned()]));
     assert_eq!(status(&store, id), "vanished");
+    assert!(store.git(&["log", "-1", "--format=%s"]).starts_with("Put away in Obsidian: Bicycle"));
     for _ in 0..2 {
         store.pass_days(31);
         // The date is believed where something was written.
