@@ -543,10 +543,47 @@ pub fn guess(text: &str) -> Guess {
     if asks {
         tally.add(Question, ASKS, || "a question mark at the end".into());
     }
-    let is_of_user = ["the user ", "the user's ", "the user’s ", "user ", "user's "]
-        .iter()
-        .any(|start| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start)));
+    let mut spoken = text.split_whitespace().peekable();
+    spoken.next_if(|word| word.eq_ignore_ascii_case("the"));
+    let is_of_user = spoken.next().is_some_and(|word| is_user(word, spoken.next()));
     tally.verdict(is_of_user)
+}
+
+/// What "user" tells apart where it stands before it: no person is meant.
+const OF_USERS: [&str; 24] = [
+    "account",
+    "accounts",
+    "agent",
+    "base",
+    "data",
+    "experience",
+    "group",
+    "groups",
+    "guide",
+    "id",
+    "ids",
+    "input",
+    "interface",
+    "interfaces",
+    "manual",
+    "name",
+    "names",
+    "profile",
+    "research",
+    "space",
+    "stories",
+    "story",
+    "table",
+    "tables",
+];
+
+/// Whether a word means the person whose memory this is: "the user lives …", but not "the user interface".
+pub fn is_user(word: &str, next: Option<&str>) -> bool {
+    if word.eq_ignore_ascii_case("user") {
+        let next = next.unwrap_or_default().trim_matches(|c: char| !c.is_alphanumeric());
+        return !OF_USERS.iter().any(|noun| next.eq_ignore_ascii_case(noun));
+    }
+    word.eq_ignore_ascii_case("user's") || word.eq_ignore_ascii_case("user’s")
 }
 
 /// What speaks for each kind: the sum of weights, and the heaviest reason.

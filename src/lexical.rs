@@ -129,8 +129,9 @@ pub struct Scorer {
 impl Scorer {
     /// Scores every memory that holds a word of the query, or borrows one. Repeated words count once, and at most
     /// [`MAX_QUERY_TERMS`] words count: the rarest that any memory holds, then unknown ones; of equally rare ones the
-    /// earlier. Beside a rare one, a word that nearly all memories hold does not count. `stand_ins` yields what may stand for a word; it is told whether any memory holds it. Of a word and its
-    /// stand-ins the one counts that is worth most in a memory.
+    /// earlier. Beside a rare one, a word that nearly all memories hold does not count. `stand_ins` yields what may
+    /// stand for a word; it is told whether any memory holds it. Of a word and its stand-ins the one counts that is
+    /// worth most in a memory.
     ///
     /// `postings` appends those of one word: at most one for each memory, in any order. Postings of slots that are not
     /// current in `lengths` are passed over. `lengths` must be settled.

@@ -31,7 +31,7 @@ pub const PHRASE_WEIGHT: f32 = 0.2;
 /// What the time of which the query speaks counts.
 const DATE_WEIGHT: f32 = 0.2;
 /// What it counts that a memory is about someone whom the best hits are about.
-const GRAPH_WEIGHT: f32 = 0.2;
+pub const GRAPH_WEIGHT: f32 = 0.2;
 /// What is taken off a turn that only asks.
 const QUESTION_WEIGHT: f32 = 0.12;
 /// What a turn's length counts, by its logarithm: short ones seldom say anything.

@@ -75,6 +75,17 @@ impl Filter {
         })
     }
 
+    /// Whether nothing but the scope narrows the search.
+    pub(super) fn is_wide(&self) -> bool {
+        matches!(self.tier, Tier::Any)
+            && self.kinds.is_empty()
+            && self.tags.is_empty()
+            && self.entities.is_empty()
+            && self.since.is_none()
+            && self.until.is_none()
+            && self.as_of.is_none()
+    }
+
     /// Whether some scopes are left out.
     pub(super) fn is_scoped(&self) -> bool {
         self.scopes.is_some()

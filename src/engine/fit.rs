@@ -10,6 +10,7 @@ use crate::clock::Timestamp;
 use crate::embedding::{Model, Vector};
 use crate::error::{Error, Result};
 use crate::index::Vectors;
+use crate::kinds::is_user;
 use crate::lexical::{Asked, Lengths, Matches, Posting, Scorer, Seat, Slot, StandIn};
 use crate::memory::Memory;
 use crate::question::Question;
@@ -136,8 +137,9 @@ pub(super) fn meant(memory: &Memory) -> String {
 /// The text without "the user", whom nearly every memory is about: their meanings would all be alike for it.
 fn without_user(text: &str) -> Cow<'_, str> {
     let mut left: Vec<&str> = Vec::new();
-    for word in text.split_whitespace() {
-        let is_user = ["user", "user's", "user’s"].iter().any(|user| word.eq_ignore_ascii_case(user));
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let is_user = is_user(word.trim_end_matches(['?', '.', '!', ',']), words.peek().copied());
         match left.last() {
             Some(the) if is_user && the.eq_ignore_ascii_case("the") => drop(left.pop()),
             None if is_user && word.starts_with('U') => {}
@@ -346,6 +348,29 @@ impl Fitted {
             date: if self.question.dates.is_empty() { 0.0 } else { self.question.dates.fit(shape.dated) },
             turn: lengths.is_turn(slot).then_some(Turn { asks: shape.asks, words: shape.words }),
             is_unspaced: self.question.is_unspaced,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_does_not_count_for_the_meaning() {
+        for (text, left) in [
+            ("The user lives in Porto", "lives in Porto"),
+            ("User prefers tea", "prefers tea"),
+            ("Where does the user live?", "Where does live?"),
+            ("the user's boss thanked the user.", "boss thanked"),
+            ("The user interface is slow", "The user interface is slow"),
+            ("User stories come first", "User stories come first"),
+            ("every user of the API", "every user of the API"),
+            ("the user", "the user"),
+            ("Tea", "Tea"),
+            ("", ""),
+        ] {
+            assert_eq!(without_user(text), left, "{text}");
         }
     }
 }

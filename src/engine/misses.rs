@@ -1,7 +1,7 @@
 //! Misses: the last queries for which nothing was found, where a person has them kept (`[recall] keep_misses`).
 //!
 //! They show what memory should know and does not. They are kept for the whole home in one small file of what is
-//! derived, with secrets taken out; a purge removes it.
+//! derived, with secrets taken out. A purge removes it, and so does `tidy` where none are to be kept any more.
 
 use std::path::PathBuf;
 use std::sync::{MutexGuard, PoisonError};
@@ -59,26 +59,38 @@ impl Engine {
     /// # Errors
     /// [`Error::Io`](crate::error::Error::Io); they are kept for the next try.
     pub(super) fn flush_misses(&self) -> Result<()> {
-        if self.pending_misses().is_empty() {
+        let new = std::mem::take(&mut *self.pending_misses());
+        if new.is_empty() {
             return Ok(());
         }
-        files::create_folder(&self.cache())?;
-        let Some(_lock) = Lock::try_acquire(&self.cache().join("misses.lock"))? else { return Ok(()) };
-        let misses = self.recent_misses();
-        files::write_atomic(&self.misses_path(), &serde_json::to_vec(&misses).unwrap_or_default())?;
-        let mut pending = self.pending_misses();
-        pending.retain(|miss| !misses.contains(miss));
-        Ok(())
+        let written = self.write_misses(&new);
+        if !matches!(written, Ok(true)) {
+            self.pending_misses().splice(..0, new);
+        }
+        written.map(drop)
     }
 
-    /// The last queries of all processes for which nothing was found, the newest last. A file that cannot be read is
-    /// as good as none.
+    /// Whether they were written: not while another process writes.
+    fn write_misses(&self, new: &[Miss]) -> Result<bool> {
+        files::create_folder(&self.cache())?;
+        let Some(_lock) = Lock::try_acquire(&self.cache().join("misses.lock"))? else { return Ok(false) };
+        let misses = self.kept(self.read_misses().into_iter().chain(new.iter().cloned()).collect());
+        files::write_atomic(&self.misses_path(), &serde_json::to_vec(&misses).unwrap_or_default())?;
+        Ok(true)
+    }
+
+    /// What is on disk; a file that cannot be read is as good as none.
+    fn read_misses(&self) -> Vec<Miss> {
+        let bytes = files::read_if_there(&self.misses_path()).ok().flatten().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// The last queries of all processes for which nothing was found, the newest last.
     pub(super) fn recent_misses(&self) -> Vec<Miss> {
         if self.config.recall.keep_misses == 0 {
             return Vec::new();
         }
-        let bytes = files::read_if_there(&self.misses_path()).ok().flatten().unwrap_or_default();
-        let mut misses: Vec<Miss> = serde_json::from_slice(&bytes).unwrap_or_default();
+        let mut misses = self.read_misses();
         misses.extend(self.pending_misses().iter().cloned());
         misses.sort_by_key(|miss| miss.at);
         self.kept(misses)

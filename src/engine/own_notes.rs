@@ -326,25 +326,21 @@ impl Engine {
         Ok(ReadParts { note: OwnNote { seen, changed, title, aliases, tags, parts }, memories })
     }
 
-    /// Fills in what the hits of the person's notes say: read now, since the process keeps no texts of them. Those
-    /// that are not there any more are left out.
-    pub(super) fn fill_in_parts(&self, hits: Vec<(MemoryId, Hit, Option<PartPlace>)>) -> Vec<(MemoryId, Hit)> {
-        let fill = |(id, hit, part): (MemoryId, Hit, Option<PartPlace>)| {
-            let Some((path, place)) = part else { return Some((id, hit)) };
-            let memory = self.read_parts(&path).ok()?.memories.into_iter().nth(place)?;
-            let hit = Hit {
-                id: address(&path, &memory.keywords),
-                text: memory.text,
-                title: memory.title,
-                kind: NOTE.into(),
-                tier: NOTE.into(),
-                entities: Vec::new(),
-                note: Some(path.to_string()),
-                ..hit
-            };
-            Some((id, hit))
-        };
-        hits.into_iter().filter_map(fill).collect()
+    /// Fills in what a hit of the person's notes says: read now, since the process keeps no texts of them. `None` where
+    /// it is not there any more.
+    pub(super) fn filled_in(&self, hit: Hit, part: Option<PartPlace>) -> Option<Hit> {
+        let Some((path, place)) = part else { return Some(hit) };
+        let memory = self.read_parts(&path).ok()?.memories.into_iter().nth(place)?;
+        Some(Hit {
+            id: address(&path, &memory.keywords),
+            text: memory.text,
+            title: memory.title,
+            kind: NOTE.into(),
+            tier: NOTE.into(),
+            entities: Vec::new(),
+            note: Some(path.to_string()),
+            ..hit
+        })
     }
 
     /// What an address in a hit stands for: its parts of a note of the person's own.

@@ -13,8 +13,8 @@ const SHOWN_CHARS: usize = 6;
 const MAX_SHOWN: usize = 240;
 /// Hits of one page.
 pub(super) const MAX_HITS: u32 = 50;
-/// Characters of a token, about. Prose has four; ids and dates have fewer.
-const TOKEN_CHARS: usize = 3;
+/// What the cursor costs for each of them.
+const SHOWN_TOKENS: usize = 3;
 
 /// What one page may hold.
 pub(super) struct Page {
@@ -72,35 +72,45 @@ impl Page {
     }
 
     /// Keeps what the budget allows, best first: a hit that does not fit in full is shown by its first line, and the
-    /// page ends where that does not fit either. No text is cut but by its line.
-    pub(super) fn pack(&self, all: Vec<(MemoryId, Hit)>, is_more: bool) -> Packed {
-        let count = all.len();
-        let mut packed = Packed { hits: Vec::with_capacity(count), notice: None, cursor: None };
-        let mut left = self.budget_tokens.unwrap_or(usize::MAX);
+    /// page ends where that does not fit either. No text is cut but by its line. What has gone in the meantime, `None`,
+    /// counts as shown.
+    pub(super) fn pack(&self, all: impl Iterator<Item = (MemoryId, Option<Hit>)>, is_more: bool) -> Packed {
+        let mut packed = Packed { hits: Vec::new(), notice: None, cursor: None };
+        let mut left = self.budget_tokens.map(|tokens| tokens.saturating_sub(self.shown.len() * SHOWN_TOKENS));
+        let (mut shown, mut lines, mut is_more) = (self.shown.clone(), 0, is_more);
         for (id, hit) in all {
-            let full = tokens(&hit);
-            let (hit, cost) = if full <= left {
-                (hit, full)
-            } else {
-                let line = first_line(hit);
-                let cost = tokens(&line);
-                (line, cost)
+            let Some(mut hit) = hit else {
+                shown.push(start(id));
+                continue;
             };
-            if cost > left {
-                if packed.hits.is_empty() {
-                    packed.notice =
-                        Some(format!("the best hit alone takes about {cost} tokens: raise `budget_tokens`"));
+            if let Some(left) = &mut left {
+                let mut cost = tokens(&hit) + SHOWN_TOKENS;
+                if cost > *left {
+                    hit = first_line(hit);
+                    cost = tokens(&hit) + SHOWN_TOKENS;
+                    lines += 1;
                 }
-                break;
+                if cost > *left {
+                    lines -= 1;
+                    is_more = true;
+                    if packed.hits.is_empty() {
+                        packed.notice = Some(format!("the best hit takes about {cost} tokens: raise `budget_tokens`"));
+                    }
+                    break;
+                }
+                *left -= cost;
             }
-            left -= cost;
+            shown.push(start(id));
             packed.hits.push((id, hit));
         }
-        let is_more = is_more || packed.hits.len() < count;
-        let shown = self.shown.len() + packed.hits.len();
-        if is_more && !packed.hits.is_empty() && shown <= MAX_SHOWN {
-            let new = packed.hits.iter().map(|(id, _)| start(*id));
-            packed.cursor = Some(self.shown.iter().cloned().chain(new).collect());
+        if lines > 0 {
+            packed.notice =
+                Some(format!("for `budget_tokens` {lines} of the hits are first lines: `open` gives the rest"));
+        }
+        if is_more && shown.len() > MAX_SHOWN {
+            packed.notice = Some("more fit, but pages end here: narrow the query".into());
+        } else if is_more && shown.len() > self.shown.len() {
+            packed.cursor = Some(shown.concat());
         }
         packed
     }
@@ -110,9 +120,15 @@ fn start(id: MemoryId) -> String {
     id.to_string().chars().take(SHOWN_CHARS).collect()
 }
 
-/// About how many tokens a hit costs in a reply: too many rather than too few. Outside ASCII a character counts as one.
+/// About how many tokens a hit costs in a reply: a quarter of one for each ASCII letter and blank, a half for other ASCII
+/// (digits, dates and signs have few characters a token), one for letters of other scripts, two for the rest.
 fn tokens(hit: &Hit) -> usize {
     let text = serde_json::to_string(hit).unwrap_or_default();
-    let ascii = text.bytes().filter(u8::is_ascii).count();
-    ascii.div_ceil(TOKEN_CHARS) + text.chars().filter(|c| !c.is_ascii()).count()
+    let quarters = text.chars().map(|c| match c {
+        'a'..='z' | 'A'..='Z' | ' ' => 1,
+        _ if c.is_ascii() => 2,
+        _ if c.is_alphanumeric() => 4,
+        _ => 8,
+    });
+    quarters.sum::<usize>().div_ceil(4)
 }

@@ -264,6 +264,7 @@ impl Engine {
         take(self.erase_working_files(known));
         take(self.erase_seen());
         if is_due {
+            take(self.remove_misses());
             take(self.rebuild_index());
             take(self.compact_purged(now));
             // Compaction may have moved unreadable lines there.
@@ -400,7 +401,6 @@ impl Engine {
     /// until tantivy merges.
     pub(super) fn rebuild_index(&self) -> Result<()> {
         VectorFile::remove_all(&self.cache())?;
-        self.remove_misses()?;
         if Index::folders(&self.cache())?.is_empty() {
             return Ok(());
         }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::filter::Filter;
 use super::fit::Fitted;
+use super::hop::FOLLOWED_HITS;
 use super::page::{MAX_HITS, Page};
 use super::remember::round;
 use super::store::Store;
@@ -22,7 +23,7 @@ use crate::rank::{Factors, Fit, PHRASE_WEIGHT};
 /// Queries that one call may ask for one need.
 const MAX_QUERIES: usize = 5;
 /// Best candidates whose texts are looked at for phrases of the query.
-const MAX_PHRASES: usize = 60;
+pub(super) const MAX_PHRASES: usize = 60;
 /// Candidates that pass the filters and are ranked by their standing too.
 const MAX_RANKED: usize = 300;
 /// Share of the best hit's rank below which a memory that shares no word with the query is no hit.
@@ -308,6 +309,8 @@ impl Engine {
         } else {
             self.search(&store, &queries, &filter, page.reach(), now)?
         };
+        // Of a later page, too: whether there is an answer at all.
+        let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.fit.is_found());
         let is_more = page.choose(&mut ranked);
         let matched = if explain { self.explain(&store, &queries, &ranked, now)? } else { HashMap::new() };
         let is_line = match request.detail.as_deref() {
@@ -315,8 +318,7 @@ impl Engine {
             Some("line") => true,
             Some(other) => return Err(Error::invalid("detail", format!("`{other}` is not known"), "use full or line")),
         };
-        let found = ranked.iter().any(|ranked| queries.is_empty() || ranked.factors.fit.is_found());
-        let hits = ranked
+        let hits: Vec<_> = ranked
             .iter()
             .filter_map(|ranked| {
                 let outline = store.shelf.outline(ranked.id);
@@ -335,7 +337,9 @@ impl Engine {
                 && store.state.get(ranked.id).is_some()
         };
         let strong: Vec<MemoryId> = ranked.iter().filter(is_used).map(|ranked| ranked.id).collect();
-        if !found && filter.is_scoped() {
+        let is_first_page = request.cursor.is_none();
+        let is_wide = filter.is_wide();
+        if !found && is_first_page && filter.is_scoped() {
             // What lies in other projects is not shown unasked, but it is said that it is there.
             let everywhere = filter.everywhere();
             let (elsewhere, _) = self.search(&store, &queries, &everywhere, MAX_HITS as usize, now)?;
@@ -347,27 +351,35 @@ impl Engine {
                 notice = Some(notice.map_or(elsewhere.clone(), |notice| format!("{elsewhere}. {notice}")));
             }
         }
-        let note_of = |ranked: &Ranked| store.state.get(ranked.id)?.note.clone().filter(NoteRef::is_there);
-        let notes: Vec<NoteRef> = ranked.iter().filter_map(note_of).collect();
+        let note_of = |ranked: &Ranked| {
+            let note = store.state.get(ranked.id)?.note.clone().filter(NoteRef::is_there)?;
+            Some((ranked.id, note))
+        };
+        let notes: Vec<(MemoryId, NoteRef)> = ranked.iter().filter_map(note_of).collect();
         // Nobody waits for the notes to be read.
         drop(store);
-        let mut hits = self.fill_in_parts(hits);
-        if is_line {
-            hits = hits.into_iter().map(|(id, hit)| (id, first_line(hit))).collect();
-        }
-        let packed = page.pack(hits, is_more);
+        let filled = hits.into_iter().map(|(id, hit, part)| {
+            let hit = self.filled_in(hit, part);
+            (id, if is_line { hit.map(first_line) } else { hit })
+        });
+        let packed = page.pack(filled, is_more);
         let shown = |id: &MemoryId| packed.hits.iter().any(|(shown, _)| shown == id);
         if request.reinforce.unwrap_or(true) && request.as_of.is_none() {
             let used: Vec<MemoryId> = strong.into_iter().filter(shown).collect();
             let contexts = super::reinforce::contexts(request.scope.first().map(String::as_str), Some(&request.tags));
             self.note_uses(&used, &contexts, now);
         }
-        if !found {
+        if !found && is_first_page && is_wide {
             self.note_miss(&queries, now);
         }
         // What is only nearest needs no second page.
         let cursor = packed.cursor.filter(|_| found || request.cursor.is_some());
-        let notice = notice.or(packed.notice).or_else(|| self.changed_notes(&notes));
+        let notes: Vec<NoteRef> = notes.into_iter().filter(|(id, _)| shown(id)).map(|(_, note)| note).collect();
+        let notice = notice.or_else(|| self.changed_notes(&notes));
+        let notice = match (packed.notice, notice) {
+            (Some(packed), Some(notice)) => Some(format!("{packed}. {notice}")),
+            (packed, notice) => packed.or(notice),
+        };
         let hits = packed.hits.into_iter().map(|(_, hit)| hit).collect();
         Ok(RecallAnswer { found, hits, total, cursor, notice })
     }
@@ -415,6 +427,8 @@ impl Engine {
         limit: usize,
         now: Timestamp,
     ) -> Result<(Vec<Ranked>, u64)> {
+        // The order of the first hits is the same however many are asked for.
+        let (wanted, limit) = (limit, limit.max(FOLLOWED_HITS));
         let fitted = self.fitted(store, queries, now)?;
         let matched = fitted.iter().map(|fitted| fitted.matched).max().unwrap_or_default();
         let candidates = store.current().filter_map(|slot| best_wording(store, &fitted, slot)).collect();
@@ -452,6 +466,7 @@ impl Engine {
         // What shares no word is noise beside what fits far better.
         let floor = ranked.first().map_or(0.0, |best| best.factors.rank() * NOISE_BELOW);
         ranked.retain(|ranked| ranked.factors.fit.lexical > 0.0 || ranked.factors.rank() >= floor);
+        ranked.truncate(wanted);
         let total = matched.max(ranked.len()) as u64;
         Ok((ranked, total))
     }
@@ -629,7 +644,7 @@ fn previous(store: &Store, id: MemoryId) -> Vec<Previous> {
 /// The cheap form: id, first line, date.
 pub(super) fn first_line(hit: Hit) -> Hit {
     Hit {
-        text: super::say::short(&hit.text),
+        text: super::say::first_line(&hit.text),
         title: None,
         last_used: None,
         tags: Vec::new(),

@@ -170,7 +170,7 @@ impl Engine {
     fn sections(&self, now: Timestamp) -> Result<[Section; 4]> {
         let hidden =
             self.store().state.memories().filter(|memory| memory.is_vanished).map(|memory| memory.id).collect();
-        let elsewhere = self.vault.find_anywhere(&hidden)?;
+        let elsewhere = self.vault.find_anywhere(&hidden)?.places;
         let store = self.store();
         let mut memories: Vec<&Memory> = store.state.memories().collect();
         memories.sort_by_key(|memory| (memory.created, memory.id));

@@ -19,6 +19,13 @@ pub fn short(text: &str) -> String {
     cut(text.lines().next().unwrap_or_default().trim(), SHORT)
 }
 
+/// As [`short`], marked with `…` also where further lines follow.
+pub fn first_line(text: &str) -> String {
+    let line = short(text.trim_start());
+    let is_more = text.trim().lines().nth(1).is_some() && !line.ends_with('…');
+    if is_more { format!("{line} …") } else { line }
+}
+
 /// At most `limit` characters, cut between characters and marked with `…`.
 pub fn cut(text: &str, limit: usize) -> String {
     if text.char_indices().nth(limit).is_none() {
@@ -142,6 +149,7 @@ fn why_line(text: &mut String, why: &Why) {
         ("meaning", why.meaning),
         ("speaker", why.speaker),
         ("phrase", why.phrase),
+        ("graph", why.graph),
         ("date", why.date),
         ("form", why.form),
     ];

@@ -108,6 +108,9 @@ impl Engine {
             answer.commit = read.commit;
             answer.problems = read.problems;
             self.finish_purges(now, &mut answer)?;
+            if self.config.recall.keep_misses == 0 {
+                self.remove_misses()?;
+            }
             for finding in self.vault_findings()? {
                 let note = finding.file.as_ref().and_then(|file| file.strip_prefix(self.vault.root()).ok());
                 let problem = note.map_or(finding.what.clone(), |note| format!("{}: {}", note.display(), finding.what));

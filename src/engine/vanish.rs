@@ -51,7 +51,7 @@ impl Engine {
         if missing.is_empty() || !self.may_miss_notes()? {
             return Ok(());
         }
-        let elsewhere = self.vault.find_anywhere(&missing.iter().map(|(id, _)| *id).collect())?;
+        let elsewhere = self.vault.find_anywhere(&missing.iter().map(|(id, _)| *id).collect())?.places;
         let hidden = self.write(now, |draft| {
             let state = &draft.store().state;
             let is_missing = |(id, path): &(MemoryId, String)| {
@@ -147,7 +147,11 @@ impl Engine {
         }
         // A note that a person put away elsewhere in the vault was not deleted.
         let put_away = self.vault.find_anywhere(&due)?;
-        due.retain(|id| !put_away.contains_key(id));
+        due.retain(|id| !put_away.places.contains_key(id));
+        // Where not everything can be looked into, any of them may be there.
+        if put_away.unseen.is_some() {
+            return Ok(Vec::new());
+        }
         let forgotten = self.write(now, |draft| {
             let store = draft.store();
             let due = store.state.memories().filter(is_due).map(|memory| memory.id).filter(|id| due.contains(id));

@@ -63,6 +63,8 @@ impl Engine {
         let mut reasons = Vec::new();
         if filter.pass(memory, &self.config, now).is_none() {
             reasons.push(self.kept_out(request, memory, status));
+        } else if own.factors.fit.graph > 0.0 {
+            reasons.push("better hits are about the same as it".into());
         } else if !own.factors.fit.is_any() {
             reasons.push("it shares no word with the query, and its meaning is too far from it".into());
         }

@@ -56,6 +56,7 @@ fn the_reason_names_the_words_that_decided() {
         ("Is it true", Question, "`is it` at the start"),
         ("The user has kept a vegan kitchen for a year.", Fact, "said of the user"),
         ("The user now takes the regional train to the office.", Fact, "said of the user"),
+        ("User stories come first", Note, "no telling words"),
         ("On a doctor's advice the diet is ketogenic now.", Note, "no telling words"),
         ("Porto?", Question, "a question mark at the end"),
         ("Actually, it's X not Y", Correction, "`actually` at the start"),

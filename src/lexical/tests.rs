@@ -110,6 +110,21 @@ fn rare_words_weigh_more_and_unknown_ones_lower_every_score() {
 }
 
 #[test]
+fn beside_a_rare_word_one_that_nearly_all_hold_does_not_count() {
+    let mut texts: Texts = (0..2_000).map(|slot| (slot, words("team"))).collect();
+    texts.insert(7, words("team zeppelin"));
+    let mut scorer = Scorer::default();
+    let found = score(&mut scorer, &texts, "team zeppelin");
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), [7]);
+    assert_eq!(score(&mut scorer, &texts, "team").len(), 2_000, "alone it is all there is");
+    assert_eq!(score(&mut scorer, &texts, "team unheard").len(), 2_000, "and so beside a word that nobody holds");
+    for slot in 0..10 {
+        texts.insert(slot, words("zeppelin"));
+    }
+    assert_eq!(score(&mut scorer, &texts, "team zeppelin").len(), 2_000, "half a percent lack it: it tells them apart");
+}
+
+#[test]
 fn the_twelve_rarest_known_words_count() {
     // Word `w3` is in the memories 0 to 3, and so on: `w0` is the rarest.
     let texts: Texts = (0..20).map(|slot| (slot, (slot..20).map(|n| format!("w{n}")).collect())).collect();

@@ -102,7 +102,7 @@ fn shorten(name: &str, max_bytes: usize) -> &str {
     }
     let joined = |before: &str, after: &str| {
         after.starts_with(|c| shapes(c) || is_combining_mark(c) || ('\u{1F3FB}'..='\u{1F3FF}').contains(&c))
-            || before.ends_with('\u{200D}')
+            || before.ends_with(['\u{200C}', '\u{200D}'])
     };
     let whole = (0..=max_bytes)
         .rev()

@@ -191,7 +191,7 @@ fn recall_gives_lines_or_json() {
           "text": "Prefers tea over coffee.",
           "kind": "preference",
           "tier": "short_term",
-          "score": 1.775,
+          "score": 1.762,
           "created": "2026-11-29T12:00:00.000Z",
           "tags": [
             "drinks"
@@ -205,9 +205,9 @@ fn recall_gives_lines_or_json() {
             "client": "ebbmark"
           },
           "why": {
-            "fit": 1.775,
+            "fit": 1.762,
             "lexical": 1.0,
-            "dense": 0.775,
+            "dense": 0.762,
             "strength": 1.0,
             "level": 1.0,
             "standing": 1.0,
@@ -257,7 +257,7 @@ fn recall_filters() {
     let listed = store.json(&["recall", "--kind", "preference"]);
     assert_eq!(listed["hits"][0]["id"], TEA, "without a query: what passes the filters");
     store.ok(&["remember", "The ladder\nleans on the shed", "--kind", "skill"]);
-    assert_eq!(store.json(&["recall", "ladder", "--detail", "line"])["hits"][0]["text"], "The ladder");
+    assert_eq!(store.json(&["recall", "ladder", "--detail", "line"])["hits"][0]["text"], "The ladder …");
 }
 
 #[test]

@@ -180,11 +180,11 @@ fn near_misses_are_taken_as_meant() {
     ] {
         assert_eq!(server.call("recall", arguments).0["hits"][0]["id"], id);
     }
-    let arguments = json!({ "query": "cycles", "budget_tokens": 100, "mood": "good" });
+    let arguments = json!({ "query": "cycles", "budget": 100, "mood": "good" });
     // What the server says of the call stands behind the frame, where only data is.
     let text = server.call("recall", arguments).1;
     let (framed, said) = text.rsplit_once('\n').unwrap();
-    assert_eq!(said, "ignored: budget_tokens, mood");
+    assert_eq!(said, "ignored: budget, mood");
     assert!(unframed(framed).contains("cycles"));
     let memories = json!([{ "text": "Ben owns a cargo bike", "importence": 5 }, "Ben lives in Porto"]);
     let (_, text) = server.call("remember", json!({ "memories": memories }));

@@ -62,6 +62,35 @@ fn what_shares_no_word_is_found_by_its_meaning() {
 }
 
 #[test]
+fn the_best_hits_lead_on_and_stay_first() {
+    let store = Store::new();
+    let engine = store.engine();
+    let about = |text: &str, entity: &str| NewMemory {
+        text: text.into(),
+        entities: vec![entity.into()],
+        ..NewMemory::default()
+    };
+    for n in 0..30 {
+        engine.tell(about(&format!("Neighbour {n} lives in village {n}"), &format!("Neighbour {n}")));
+    }
+    let first = engine.tell(about("Karin Holm is the manager", "Karin Holm")).id;
+    let answer = engine.tell(about("Karin Holm lives in Porto", "Karin Holm")).id.unwrap();
+    let query = "where does the manager live";
+    for limit in [1, 3, 8] {
+        let request = RecallRequest { limit: Some(limit), ..RecallRequest::of(query) };
+        assert_eq!(Some(&engine.recall(&request).unwrap().hits[0].id), first.as_ref(), "{limit}");
+    }
+    let explained = RecallRequest { explain: Some(true), ..RecallRequest::of(query) };
+    let hits = engine.recall(&explained).unwrap().hits;
+    assert_eq!(hits[1].id, answer, "{hits:#?}");
+    assert!(hits[1].why.as_ref().unwrap().graph > 0.0 && hits[1].score < hits[0].score);
+    let why = store.ok(&["why", query, &answer]);
+    assert!(why.contains("better hits are about the same as it") && why.contains("graph 0."), "{why}");
+    store.configure("[recall]\nhop = false\n");
+    assert_ne!(store.engine().hits(query)[1].id, answer);
+}
+
+#[test]
 fn another_table_is_used_where_it_is_named() {
     let store = Store::new();
     write_two_languages(&store);

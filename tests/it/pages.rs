@@ -5,9 +5,10 @@ use proptest::prelude::*;
 
 use crate::support::{Calls, Store};
 
-/// What a reply's hits cost, as agents pay for them: four characters of JSON a token.
+/// What a reply's hits and its cursor cost, as agents pay for them: four characters of JSON a token.
 fn tokens(answer: &RecallAnswer) -> usize {
-    serde_json::to_string(&answer.hits).unwrap().chars().count() / 4
+    let cursor = answer.cursor.as_deref().unwrap_or_default();
+    (serde_json::to_string(&answer.hits).unwrap().chars().count() + cursor.len()) / 4
 }
 
 fn page(engine: &Engine, request: &RecallRequest) -> RecallAnswer {
@@ -103,16 +104,15 @@ fn a_budget_is_kept_and_the_best_come_in_full() {
         before = answer.hits.len();
         for hit in &answer.hits {
             let whole = engine.whole(&hit.id).memory.text;
-            assert!(hit.text == whole || hit.text == whole.lines().next().unwrap(), "no other cut: {}", hit.text);
+            let line = format!("{} …", whole.lines().next().unwrap());
+            assert!(hit.text == whole || hit.text == line, "no other cut: {}", hit.text);
         }
         let text = store.ok(&["recall", "what was decided about harbour", "--budget-tokens", &budget.to_string()]);
         assert!(text.contains("more: cursor "), "{text}");
     }
     let rich = ask(1_000_000);
     assert_eq!(rich.hits.len(), 40, "a budget alone is not held back by the usual number");
-    assert!(
-        rich.cursor.is_none() && rich.hits.iter().all(|hit| hit.text.lines().count() == 2 || hit.text.ends_with(':'))
-    );
+    assert!(rich.cursor.is_none() && rich.hits.iter().all(|hit| !hit.text.ends_with('…')));
     let nothing = ask(5);
     assert!(nothing.found && nothing.hits.is_empty() && nothing.cursor.is_none());
     assert!(nothing.notice.unwrap().contains("raise `budget_tokens`"));
@@ -135,7 +135,7 @@ fn what_was_left_out_is_not_used() {
     let engine = store.engine();
     let ids: Vec<String> =
         ["first", "second", "third"].map(|n| engine.save(&format!("The {n} boat lies in harbour seven"))).to_vec();
-    let request = RecallRequest { budget_tokens: Some(110), ..RecallRequest::of("which boat lies in harbour seven") };
+    let request = RecallRequest { budget_tokens: Some(150), ..RecallRequest::of("which boat lies in harbour seven") };
     let shown: Vec<String> = page(&engine, &request).hits.into_iter().map(|hit| hit.id).collect();
     assert!(!shown.is_empty() && shown.len() < 3, "{shown:?}");
     engine.flush_uses().unwrap();
@@ -166,7 +166,43 @@ fn misses_are_kept_only_where_that_is_wanted() {
     assert!(misses[0].query.starts_with("orbital period number 4, "), "{misses:?}");
     let kept = std::fs::read_to_string(store.home().join("cache/misses.json")).unwrap();
     assert!(!kept.contains("hunter") && !kept.contains("peanuts"), "{kept}");
-    assert!(store.ok(&["inspect", "stats"]).contains("nothing found on 2026-11-29: orbital period"));
+    let told = store.ok(&["inspect", "stats"]);
+    assert!(told.contains("nothing found on 2026-11-29: orbital period"));
+    store.configure("");
+    store.ok(&["tidy"]);
+    assert!(!store.home().join("cache/misses.json").exists(), "and not any longer");
+}
+
+#[test]
+fn a_later_page_and_a_narrowed_search_are_no_misses() {
+    let store = Store::new();
+    store.configure("[recall]\nkeep_misses = 3\n");
+    let engine = store.engine();
+    engine.save("The boat lies in harbour seven");
+    for n in 0..12 {
+        engine.save(&format!("The boat of team {n} is elsewhere"));
+    }
+    let mut request = RecallRequest { limit: Some(2), ..RecallRequest::of("harbour seven") };
+    let first = page(&engine, &request);
+    assert!(first.found);
+    request.cursor = first.cursor;
+    let second = page(&engine, &request);
+    assert!(second.found, "the query has an answer, whatever this page holds");
+    page(&engine, &RecallRequest { tags: vec!["none".into()], ..RecallRequest::of("harbour seven") });
+    assert!(engine.counts().recent_misses.is_empty());
+}
+
+#[test]
+fn misses_that_cannot_be_written_hold_up_no_use() {
+    let store = Store::new();
+    store.configure("[recall]\nkeep_misses = 3\n");
+    let engine = store.engine();
+    let id = engine.save("The boat lies in harbour seven");
+    std::fs::create_dir_all(store.home().join("cache/misses.json")).unwrap();
+    engine.recall(&RecallRequest::of("orbital period of Neptune")).unwrap();
+    engine.recall(&RecallRequest::of("boat in harbour seven")).unwrap();
+    engine.flush_uses().unwrap();
+    assert_eq!(engine.whole(&id).uses, 1);
 }
 
 #[test]

@@ -109,7 +109,15 @@ fn a_note_put_away_elsewhere_in_the_vault_is_hidden_and_never_forgotten() {
         store.engine().save(&format!("It is {}", store.now));
         assert_eq!(store.engine().clean().forgotten, [] as [&str; 0]);
     }
-    fs::rename(archive.join("Bicycle.md"), store.vault().join(note)).unwrap();
+    // A sync program may keep it elsewhere until it is opened: what cannot be looked into is not gone.
+    let (away, placeholder) = (store.root().join("away.md"), archive.join(".Bicycle.md.icloud"));
+    fs::rename(archive.join("Bicycle.md"), &away).unwrap();
+    fs::write(&placeholder, "").unwrap();
+    store.pass_days(31);
+    store.engine().save("And later still");
+    assert_eq!(store.engine().clean().forgotten, [] as [&str; 0]);
+    fs::remove_file(&placeholder).unwrap();
+    fs::rename(&away, store.vault().join(note)).unwrap();
     store.engine().clean();
     assert_eq!(status(&store, id), "active");
 }
