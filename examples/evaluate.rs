@@ -1,7 +1,7 @@
 //! How well Ebbmark recalls, beside plain BM25 and the full context in the same run.
 //!
-//! `cargo run --release --example evaluate -- kinds [CONVERSATIONS]` asks six kinds of questions about made-up users
-//! with 8 and with 32 conversations, or as many as are named.
+//! `cargo run --release --example evaluate -- kinds [CONVERSATIONS [FIRST_USER]]` asks six kinds of questions about six
+//! made-up users with 8 and with 32 conversations, or as many as are named.
 //!
 //! `cargo run --release --example evaluate -- locomo locomo10.json` or `… -- longmemeval longmemeval_s.json` measures
 //! recall of evidence on data that a person supplies: every turn of a conversation is one memory, with speaker, session
@@ -30,14 +30,15 @@ use evaluation::{Conversation, Sums};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (set, more) = (arguments.next(), arguments.next());
+    let (set, more, first) = (arguments.next(), arguments.next(), arguments.next());
+    let first = first.map(|first| first.parse()).transpose()?;
     let read = |path: Option<String>| -> Result<serde_json::Value, Box<dyn Error>> {
         Ok(serde_json::from_slice(&std::fs::read(path.ok_or("give a path")?)?)?)
     };
     match set.as_deref() {
         Some("kinds") => match more {
-            Some(count) => kinds(count.parse()?),
-            None => kinds(8).and_then(|()| kinds(32)),
+            Some(count) => kinds(count.parse()?, first),
+            None => kinds(8, first).and_then(|()| kinds(32, first)),
         },
         Some("locomo") => {
             let conversations = evaluation::locomo(&read(more)?);
@@ -51,8 +52,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-fn kinds(conversations: usize) -> Result<(), Box<dyn Error>> {
-    let users = conversations::reported_users(conversations);
+fn kinds(conversations: usize, first: Option<u64>) -> Result<(), Box<dyn Error>> {
+    let users = match first {
+        Some(first) => conversations::users(first, conversations),
+        None => conversations::reported_users(conversations),
+    };
     let methods = six_kinds::methods(&users)?;
     println!("{}", six_kinds::table(&format!("{conversations} conversations"), &methods));
     Ok(())

@@ -143,7 +143,12 @@ pub(crate) struct User {
 /// Users 1 to 6, of whom figures are reported. User 0 and those from 7 on are for development: nothing may be set by
 /// looking at these six.
 pub(crate) fn reported_users(conversations: usize) -> Vec<User> {
-    (1..=6).map(|number| user(number, conversations)).collect()
+    users(1, conversations)
+}
+
+/// Six users from a number on.
+pub(crate) fn users(first: u64, conversations: usize) -> Vec<User> {
+    (first..first + 6).map(|number| user(number, conversations)).collect()
 }
 
 /// Makes a user with that many conversations, at least [`WEEKS`]: what goes beyond is small talk in which somebody is

@@ -7,11 +7,11 @@ use jiff::tz::TimeZone;
 
 use super::store::{Fnv, Store};
 use crate::clock::Timestamp;
-use crate::embedding::{Model, Vector};
+use crate::embedding::{Model, Vector, products};
 use crate::error::{Error, Result};
 use crate::index::Vectors;
 use crate::kinds::is_user;
-use crate::lexical::{Asked, Lengths, Matches, Posting, Scorer, Seat, Slot, StandIn};
+use crate::lexical::{Asked, Hit, Lengths, Matches, Posting, Scorer, Seat, Slot, StandIn};
 use crate::memory::Memory;
 use crate::question::Question;
 use crate::rank::{Fit, LONG_TURN_WORDS, MEANT_FROM, Turn};
@@ -26,6 +26,8 @@ const MOST_OF_ONE_MEANING: usize = 5;
 /// What a turn borrows of the meaning of those around it: the one before (twice as much where that asks), the one after,
 /// two before, two after.
 const MEANING_LENT: [f32; 4] = [0.3, 0.2, 0.15, 0.1];
+/// Vectors that are made while a query waits: some milliseconds, and only until all are known.
+const MADE_FOR_A_QUERY: usize = 200;
 /// What an answer borrows of its question.
 const MEANING_OF_QUESTION: f32 = 0.6;
 
@@ -210,7 +212,7 @@ pub(super) struct Fitted {
     pub(super) question: Question,
     /// Lexical fit by slot.
     lexical: Vec<f32>,
-    /// Meaning by slot; empty where there is no table.
+    /// Meaning by slot, [`f32::NAN`] where no vector is known; empty where there is no table.
     meaning: Vec<f32>,
     /// The speaker whom it names.
     named: Option<u32>,
@@ -230,7 +232,7 @@ impl Store {
             lexical[hit.slot as usize] = hit.score;
         }
         let count = matches.hits().len();
-        let meaning = self.model.as_deref().map_or(Vec::new(), |model| self.meanings(model, query));
+        let meaning = self.model.as_deref().map_or(Vec::new(), |model| self.meanings(model, query, matches.hits()));
         Ok(Fitted { named: self.shapes.named(&question), question, lexical, meaning, matched: count })
     }
 
@@ -284,15 +286,32 @@ impl Store {
         Ok(stand_ins)
     }
 
-    /// The cosine of each memory's meaning with the query's, by slot; of turns with what they borrow.
-    fn meanings(&self, model: &Model, query: &str) -> Vec<f32> {
+    /// The cosine of each memory's meaning with the query's, by slot; of turns with what they borrow. Vectors that are
+    /// lacking are made for those of `hits` that fit best by their words: beside one that has a vector they would look
+    /// worse than they are.
+    fn meanings(&self, model: &Model, query: &str, hits: &[Hit]) -> Vec<f32> {
         let asked: Vector = model.vector(&without_user(query));
-        let mut meanings = vec![0.0; self.lengths.slots()];
+        let mut meanings = vec![f32::NAN; self.lengths.slots()];
         if asked.scale == 0.0 {
             return meanings;
         }
-        for (meaning, cosine) in meanings.iter_mut().zip(self.shapes.vectors.cosines(&asked)) {
-            *meaning = cosine;
+        let vectors = &self.shapes.vectors;
+        for ((meaning, cosine), slot) in meanings.iter_mut().zip(vectors.cosines(&asked)).zip(0..) {
+            if vectors.is_known(slot) {
+                *meaning = cosine;
+            }
+        }
+        if vectors.known() < self.lengths.count() as usize {
+            let mut lacking: Vec<&Hit> = hits.iter().filter(|hit| !vectors.is_known(hit.slot)).collect();
+            if lacking.len() > MADE_FOR_A_QUERY {
+                lacking.select_nth_unstable_by(MADE_FOR_A_QUERY, |a, b| b.score.total_cmp(&a.score));
+            }
+            for hit in lacking.into_iter().take(MADE_FOR_A_QUERY) {
+                let Some(memory) = self.id_at(hit.slot).and_then(|id| self.state.get(id)) else { continue };
+                let own = model.vector(&meant(memory));
+                let product = products(&own.values, &asked.values).first().copied().unwrap_or_default();
+                meanings[hit.slot as usize] = product as f32 * own.scale * asked.scale;
+            }
         }
         let mut around: Vec<(Slot, bool)> = Vec::new();
         let mut own: Vec<f32> = Vec::new();
@@ -305,7 +324,9 @@ impl Store {
             own.clear();
             own.extend(around.iter().map(|(slot, _)| meanings[*slot as usize]));
             for (place, (slot, _)) in around.iter().enumerate() {
-                let at = |place: Option<usize>| place.and_then(|place| own.get(place)).copied().unwrap_or_default();
+                let at = |place: Option<usize>| {
+                    place.and_then(|place| own.get(place)).copied().filter(|own| !own.is_nan()).unwrap_or_default()
+                };
                 let before = place.checked_sub(1);
                 let asks = before.is_some_and(|before| around[before].1);
                 let [one_before, one_after, two_before, two_after] = MEANING_LENT;
@@ -341,7 +362,7 @@ impl Fitted {
         };
         Fit {
             lexical: self.lexical.get(place).copied().unwrap_or_default(),
-            meaning: self.meaning.get(place).copied().filter(|_| shapes.vectors.is_known(slot)),
+            meaning: self.meaning.get(place).copied().filter(|meaning| !meaning.is_nan()),
             speaker,
             phrase: 0.0,
             graph: 0.0,
