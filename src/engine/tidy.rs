@@ -109,7 +109,8 @@ impl Engine {
             answer.problems = read.problems;
             self.finish_purges(now, &mut answer)?;
             if self.config.recall.keep_misses == 0 {
-                self.remove_misses()?;
+                // Where nothing of what is derived can be written, none were kept either.
+                drop(self.remove_misses());
             }
             for finding in self.vault_findings()? {
                 let note = finding.file.as_ref().and_then(|file| file.strip_prefix(self.vault.root()).ok());
