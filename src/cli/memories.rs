@@ -438,29 +438,33 @@ impl Reinforce {
 #[derive(Debug, Args)]
 pub(super) struct Forget {
     /// Ids, or unique prefixes of 4 characters or more
-    #[arg(required = true, value_name = "ID")]
+    #[arg(required_unless_present = "matching", value_name = "ID")]
     ids: Vec<String>,
+    /// Instead of ids: what it is about; without --yes only shows what would go
+    #[arg(long, value_name = "TEXT", conflicts_with = "ids")]
+    matching: Option<String>,
     /// Erase the text for good, from everything that Ebbmark made; without --yes only shows what would go
     #[arg(long)]
     purge: bool,
-    /// With --purge: do it
-    #[arg(long, requires = "purge")]
+    /// With --purge or --matching: do it
+    #[arg(long)]
     yes: bool,
-    /// With --purge: do it, if all is as it was when this token was shown
-    #[arg(long, requires = "purge", value_name = "TOKEN")]
+    /// With --purge or --matching: do it, if all is as it was when this token was shown
+    #[arg(long, value_name = "TOKEN")]
     token: Option<String>,
 }
 
 impl Forget {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        let mut request = ForgetRequest { ids: self.ids, purge: self.purge.then_some(true), preview_token: self.token };
+        let Forget { ids, matching, purge, yes, token } = self;
+        let mut request = ForgetRequest { ids, matching, purge: purge.then_some(true), preview_token: token };
         let mut answer = door.engine.forget(&request)?;
-        if self.yes && answer.preview_token.is_some() {
+        if yes && answer.preview_token.is_some() {
             request.preview_token = answer.preview_token;
             answer = door.engine.forget(&request)?;
         }
         let is_fine = answer.not_found.is_empty();
-        door.say(&answer, say::forget_by_command)?;
+        door.say(&answer, |answer| say::forget_by_command(answer, purge))?;
         Ok(code(is_fine))
     }
 }

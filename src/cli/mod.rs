@@ -1,5 +1,6 @@
 //! The command line: each MCP tool is a command, and beside them what only a person needs.
 
+mod decisions;
 mod demo;
 mod lines;
 mod memories;
@@ -116,8 +117,14 @@ enum Command {
     Reinforce(memories::Reinforce),
     /// Forget memories; `restore` undoes it
     Forget(memories::Forget),
-    /// Bring forgotten or faded memories back
+    /// Bring forgotten, faded or superseded memories back
     Restore(memories::Ids),
+    /// Take back the last operation of this machine
+    Undo,
+    /// Say how two memories or entities hang together
+    Relate(decisions::Relate),
+    /// Show what there is to decide, and decide it
+    Review(decisions::Review),
     /// Write what has proved itself into the vault
     Promote(memories::Promote),
     /// List, print or write notes of the vault
@@ -251,6 +258,9 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Reinforce(command) => command.run(&door),
         Command::Forget(command) => command.run(&door),
         Command::Restore(ids) => ids.restore(&door),
+        Command::Undo => door.say(&engine.undo()?, say::undo),
+        Command::Relate(command) => command.run(&door),
+        Command::Review(command) => command.run(&door),
         Command::Promote(command) => command.run(&door),
         Command::Note(command) => command.run(&door),
         Command::Vault(command) => command.run(&door),

@@ -7,6 +7,7 @@
 mod adopt;
 mod commit;
 mod compact;
+mod conflict;
 mod doctor;
 mod filter;
 mod fit;
@@ -15,6 +16,7 @@ mod history;
 mod hop;
 mod hubs;
 mod inspect;
+mod judge;
 mod lenient;
 mod meaning;
 mod misses;
@@ -24,19 +26,24 @@ mod open;
 mod own_notes;
 mod page;
 mod prepare;
+mod preview;
 mod promote;
 mod purge;
 mod recall;
 mod reconcile;
 mod reinforce;
+mod rejudge;
+mod relate;
 mod remember;
 mod review;
+mod review_note;
 mod revise;
 pub mod say;
 mod seen;
 mod setup;
 mod store;
 mod tidy;
+mod undo;
 mod upkeep;
 mod vanish;
 mod waiting;
@@ -49,6 +56,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuar
 use jiff::tz::TimeZone;
 
 pub use compact::CompactAnswer;
+pub use conflict::{Conflict, Side};
 pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
 pub use history::HistoryEntry;
@@ -63,12 +71,15 @@ pub use promote::{Candidate, PromoteAnswer, PromoteRequest, Promoted, Skipped};
 pub use purge::Preview;
 pub use recall::{Hit, Previous, RecallAnswer, RecallRequest, Why};
 pub use reinforce::{ReinforceAnswer, ReinforceRequest, Reinforced};
+pub use relate::{RelateAnswer, RelateRequest, Related};
 pub use remember::{
     NewMemory, Outcome, RedactedReport, RememberAnswer, RememberRequest, Remembered, Similar, SourceInput,
 };
+pub use review::{Judge, Resolve, ReviewAnswer, ReviewItem, ReviewRequest};
 pub use revise::{ReviseAnswer, ReviseRequest};
 pub use setup::{InitAnswer, InitRequest};
 pub use tidy::{TidyAnswer, TidyRequest};
+pub use undo::UndoAnswer;
 pub use upkeep::{Done, UpkeepTask, VaultChange, Watching};
 pub use why::WhyAnswer;
 
@@ -352,6 +363,9 @@ impl Engine {
         if lines.is_empty() {
             guard.settle()?;
             return Ok(answer);
+        }
+        if let (count @ 2.., Some(first)) = (lines.len(), lines.first_mut()) {
+            first.lines = count as u32;
         }
         let uses = self.take_pending_uses();
         lines.extend(self.use_lines(&uses, guard.replica(), &lines));

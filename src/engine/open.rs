@@ -16,7 +16,7 @@ use crate::memory::{Memory, SUPERSEDES};
 /// A request to open.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct OpenRequest {
-    /// 1 to 100 ids, or unique prefixes of 4 characters or more.
+    /// 1 to 100 ids, or unique prefixes.
     #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
     /// Also what happened to it, oldest first.

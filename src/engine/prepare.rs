@@ -9,8 +9,9 @@ use super::remember::{NewMemory, RememberRequest, SourceInput};
 use super::store::key_of;
 use crate::clock::{DayPart, Timestamp};
 use crate::error::{Error, Result};
+use crate::id::MemoryId;
 use crate::kinds::{self, Kind, Level};
-use crate::memory::{GLOBAL_SCOPE, Line, Op, Source, Who};
+use crate::memory::{GLOBAL_SCOPE, Line, Memory, Op, Source, Who};
 use crate::redact::{Report, redact};
 use crate::words;
 
@@ -53,6 +54,20 @@ impl Prepared {
         self.line.source.as_ref().and_then(|source| source.speaker.as_deref())
     }
 
+    /// The memory that it becomes.
+    pub(super) fn as_memory(&self, id: MemoryId, now: Timestamp) -> Memory {
+        Memory {
+            text: self.text().to_owned(),
+            kind: self.kind,
+            scope: self.line.scope.clone(),
+            happened: self.line.happened,
+            sources: self.line.source.iter().cloned().collect(),
+            created: now,
+            ..Memory::new(id)
+        }
+    }
+
+    /// Hash of what makes it the same as another.
     pub(super) fn key(&self) -> u64 {
         key_of(self.text(), self.scope(), self.speaker(), self.line.happened)
     }

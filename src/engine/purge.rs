@@ -8,11 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hmac::{Hmac, KeyInit, Mac};
 use memchr::memmem;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sha2::Sha256;
 
 use super::commit::{TRAILER, subject};
 use super::forget::{ForgetAnswer, ForgetRequest};
@@ -30,10 +28,8 @@ use crate::similarity::normal_form;
 use crate::vault::MEMORIES;
 use crate::words;
 
-/// How long a preview token holds, milliseconds.
-const TOKEN_MS: i64 = 10 * 60 * 1000;
-/// Bytes of the code in a token.
-const CODE_BYTES: usize = 16;
+/// The action that tokens are given for.
+const PURGE: &str = "purge";
 /// Texts below this length, bytes, are not searched for: they stand everywhere.
 const MIN_TEXT: usize = 4;
 /// Titles and excerpts below this length, bytes, are not searched for.
@@ -43,7 +39,7 @@ const MAX_SEARCHED: u64 = 64 << 20;
 /// How often compaction is tried where other writers come between.
 const ATTEMPTS: usize = 5;
 
-/// A memory that would be purged.
+/// A memory that would be forgotten or purged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Preview {
     /// Its id.
@@ -56,6 +52,13 @@ pub struct Preview {
     /// Its notes, from the vault's root, which go too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl Preview {
+    /// A memory that would be forgotten.
+    pub(super) fn of(id: MemoryId, text: String) -> Preview {
+        Preview { id: id.to_string(), text, earlier: Vec::new(), notes: Vec::new() }
+    }
 }
 
 /// What is asked to be purged.
@@ -79,6 +82,13 @@ impl Target {
         let note_hash = memory.and_then(|memory| memory.note.as_ref()).map(|note| note.hash.clone());
         Ok(Target { id, text, content, note_hash, is_purged: state.is_purged(id) })
     }
+}
+
+/// What a token is bound to, whatever the order of the ids.
+fn content(targets: &[&Target]) -> String {
+    let mut content: Vec<String> = targets.iter().map(|target| format!("{} {}\n", target.id, target.content)).collect();
+    content.sort_unstable();
+    content.concat()
 }
 
 /// What was known of the memories before they were purged: by this it is seen whether anything is left.
@@ -137,8 +147,7 @@ impl Engine {
         let notice = (!read.problems.is_empty()).then(|| read.problems.join("; "));
         let mut answer = ForgetAnswer { not_found, notice, ..ForgetAnswer::default() };
         let Some(token) = request.preview_token.as_deref().or(open.is_empty().then_some("")) else {
-            let expires = now.plus_millis(TOKEN_MS).millis();
-            answer.preview_token = Some(token(&self.preview_secret()?, &open, expires)?);
+            answer.preview_token = Some(self.preview_token(PURGE, &content(&open), now)?);
             let mut lines = self.journal.lines_about(&open.iter().map(|target| target.id).collect::<Vec<_>>(), now)?;
             for target in open {
                 let lines = lines.remove(&target.id.to_string()).unwrap_or_default();
@@ -198,7 +207,7 @@ impl Engine {
         if open.is_empty() {
             return Ok(Vec::new());
         }
-        check_token(token, &self.preview_secret_or_none()?, &open, draft.now)?;
+        self.check_preview(token, PURGE, &content(&open), draft.now)?;
         let line = |target: &&Target| {
             let hash = self.salted_hash(target, draft)?;
             Ok(Line { hash: Some(hash), ..Line::about(Op::Purge, target.id) })
@@ -560,43 +569,4 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
 /// An argument as a shell reads it.
 fn quoted(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', r"'\''"))
-}
-
-/// The code over action, ids, contents and expiry.
-fn code(secret: &[u8], targets: &[&Target], expires: i64) -> Result<Hmac<Sha256>> {
-    let mut code =
-        Hmac::<Sha256>::new_from_slice(secret).map_err(|error| Error::Internal(format!("preview token: {error}")))?;
-    code.update(format!("purge\n{expires}\n").as_bytes());
-    let mut targets: Vec<String> = targets.iter().map(|target| format!("{} {}\n", target.id, target.content)).collect();
-    targets.sort_unstable();
-    code.update(targets.concat().as_bytes());
-    Ok(code)
-}
-
-fn token(secret: &[u8], targets: &[&Target], expires: i64) -> Result<String> {
-    let code: [u8; 32] = code(secret, targets, expires)?.finalize().into_bytes().into();
-    let code = code.iter().take(CODE_BYTES).fold(0, |bits, byte| bits << 8 | u128::from(*byte));
-    Ok(format!("{expires:x}-{code:032x}"))
-}
-
-fn check_token(token: &str, secret: &[u8], targets: &[&Target], now: Timestamp) -> Result<()> {
-    let refuse = |why: &str| {
-        let hint = "ask again without it, look at the new preview, and give its token with the same ids";
-        Err(Error::invalid("preview_token", why, hint))
-    };
-    let read = || {
-        let (expires, code) = token.trim().split_once('-')?;
-        let code = u128::from_str_radix(code, 16).ok().filter(|_| code.len() == 2 * CODE_BYTES)?;
-        Some((i64::from_str_radix(expires, 16).ok()?, code.to_be_bytes()))
-    };
-    let Some((expires, given)) = read() else {
-        return refuse("is not one that a preview gave");
-    };
-    if code(secret, targets, expires)?.verify_truncated_left(&given).is_err() {
-        return refuse("was not given for these memories as they are now");
-    }
-    if now.millis() > expires {
-        return refuse("has expired");
-    }
-    Ok(())
 }

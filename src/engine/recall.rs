@@ -583,7 +583,7 @@ impl Engine {
             status: memory.status(&self.config, now).as_str().into(),
             previously,
             superseded_by: memory.superseded.map(|superseded| superseded.by.to_string()),
-            conflicts: Vec::new(),
+            conflicts: store.conflicts_of(memory.id, now),
             source: memory.sources.first().cloned(),
             trusted: (!memory.is_trusted()).then_some(false),
             why: None,

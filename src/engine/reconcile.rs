@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::commit::{stem, subject};
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title};
+use super::relate::unsuperseding;
 use super::remember::round;
 use super::seen::SeenNote;
 use super::waiting::{AsSeen, still_waiting};
@@ -16,7 +17,7 @@ use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
 use crate::kinds::Kind;
-use crate::memory::{By, Line, Memory, NoteRef, Op, SUPERSEDES, State, Status, Wrote};
+use crate::memory::{By, Line, Memory, NoteRef, Op, State, Status, Wrote};
 use crate::note::{Note, Value, entity_as_written, frontmatter, name};
 use crate::redact::Report;
 use crate::vault::Entry;
@@ -307,7 +308,8 @@ impl Engine {
             vec![self.edit_line(memory, Some(known), found, report)]
         };
         if new_status(known, found) == Some(Status::Active) {
-            lines.extend(unsuperseding(state, memory.id));
+            let lines_back = unsuperseding(state, memory.id).into_iter();
+            lines.extend(lines_back.map(|line| Line { by: Some(By::Person), ..line }));
         }
         lines
     }
@@ -443,7 +445,7 @@ impl Engine {
     pub fn read_back(&self) -> Result<Vec<String>> {
         let now = self.clock.now();
         let mut problems = self.read_back_at(now, false)?.problems;
-        self.review(false, now, &mut problems);
+        self.review_note(false, now, &mut problems);
         Ok(problems)
     }
 
@@ -566,18 +568,6 @@ pub(super) fn status_of(note: &Note) -> Option<Status> {
 fn new_status(known: &NoteRef, found: &Found) -> Option<Status> {
     let wrote = known.wrote.filter(|_| found.note.problems.is_empty())?;
     status_of(&found.note).filter(|status| *status != wrote.status)
-}
-
-/// Takes back what made another memory take this one's place.
-fn unsuperseding(state: &State, id: MemoryId) -> impl Iterator<Item = Line> {
-    let edges = state.edges().filter(move |(edge, _)| edge.relation == SUPERSEDES && edge.to == id.to_string());
-    edges.map(|(edge, _)| Line {
-        from: Some(edge.from.clone()),
-        to: Some(edge.to.clone()),
-        relation: Some(edge.relation.clone()),
-        by: Some(By::Person),
-        ..Line::new(Op::Unrelate)
-    })
 }
 
 /// Whether what stands under one of our keys is ours to bring up to date. Other people name keys so too: where one has

@@ -25,7 +25,7 @@ const SAME_CONTEXT: f64 = 0.3;
 /// A request to reinforce.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReinforceRequest {
-    /// Ids, or unique prefixes of 4 characters or more.
+    /// Ids, or unique prefixes.
     #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
     /// Project or tags of the work it helped with.

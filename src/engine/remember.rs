@@ -1,13 +1,12 @@
 //! Remember: what is told is checked, redacted, compared with what is known, and appended as one durable write.
 
-use std::collections::HashMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::conflict::{conflict_id, contradiction};
+use super::judge::{Earlier, Known, Relations};
 use super::prepare::{Prepared, check_size, prepare};
-use super::store::same_key;
 use super::{Draft, Engine, lenient};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::error::{Error, Result};
@@ -15,17 +14,10 @@ use crate::id::{MemoryId, content_hash};
 use crate::lexical::Scorer;
 use crate::memory::{Line, Memory, OP_KEY_DAYS, Op, OpRecord, State};
 use crate::redact::redact;
-use crate::similarity::{Bigrams, is_same_fact, normal_form};
-use crate::words;
+use crate::similarity::normal_form;
 
-/// From this bigram likeness on, a memory is shown as similar.
-const NEAR: f32 = 0.6;
 /// Longest `op_key`, bytes.
 const MAX_KEY_BYTES: usize = 256;
-/// Best lexical matches that are compared with a new memory.
-const CANDIDATES: usize = 12;
-/// Similar memories that a reply shows.
-const MAX_SIMILAR: usize = 3;
 
 /// Where a memory comes from.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -61,7 +53,7 @@ pub struct SourceInput {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NewMemory {
-    /// One self-contained fact, preference, decision … at most 64 KiB.
+    /// One self-contained sentence, at most 64 KiB.
     pub text: String,
     /// Guessed from the text if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,15 +94,17 @@ pub struct NewMemory {
     /// Ids of what this replaces; kept as history.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub supersedes: Vec<String>,
-    /// Where it comes from.
+    /// Where it comes from: `who` (user, agent, tool, web, import, note), `speaker`, `client`, `session`, `position`,
+    /// `messages` (ids), `excerpt`, `trusted`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub source: Option<SourceInput>,
 }
 
 /// A request to remember.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RememberRequest {
-    /// 1 to 1000 memories, together at most 1 MiB of text.
+    /// 1 to 1000, together at most 1 MiB of text.
     #[serde(deserialize_with = "lenient::memories")]
     #[schemars(with = "Vec<NewMemory>")]
     pub memories: Vec<Value>,
@@ -266,7 +260,7 @@ impl Engine {
     ) -> Result<(Vec<Line>, RememberAnswer)> {
         let is_batch = prepared.len() > 1;
         let done = op.map(|op| op.done(&draft.store().state, draft.now)).transpose()?.flatten();
-        let mut known_in_call: HashMap<u64, MemoryId> = HashMap::new();
+        let mut earlier = Earlier::default();
         let (mut lines, mut results) = (Vec::new(), Vec::new());
         let mut batch_session: Option<String> = None;
         for (place, prepared) in prepared.into_iter().enumerate() {
@@ -282,15 +276,18 @@ impl Engine {
                 results.push(repeated(&draft.store().state, &prepared, id, again));
                 continue;
             }
-            let known = self.same_memory(draft, &prepared, &known_in_call)?;
+            let known = self.judged(draft, &prepared, &earlier)?;
             let (mut line, result) = match known {
                 Known::InBatch(id) => {
                     let result = result(&prepared, Outcome::Reinforced, id, "said twice in this call".into());
                     (Line::about(Op::Use, id), result)
                 }
                 Known::Before(id, why) => Self::again(draft, &prepared, id, why, &mut lines),
-                Known::New(similar) => match Self::new_memory(draft, prepared, similar, place) {
-                    Ok((key, mut line, result)) => {
+                Known::New(relations) => match Self::new_memory(draft, &prepared, relations, place) {
+                    Ok((id, mut told, result)) => {
+                        let mut line = told.swap_remove(0);
+                        earlier.add(id, &prepared, draft.now);
+                        earlier.replaced.extend(&line.supersedes);
                         if is_batch {
                             let session = batch_session.get_or_insert_with(|| result.id.clone().unwrap_or_default());
                             let source = line.source.get_or_insert_default();
@@ -299,7 +296,7 @@ impl Engine {
                                 source.position = Some(place as i64);
                             }
                         }
-                        known_in_call.extend(line.id.map(|id| (key, id)));
+                        lines.append(&mut told);
                         (line, result)
                     }
                     Err(error) => {
@@ -320,62 +317,6 @@ impl Engine {
             results.push(result);
         }
         Ok((lines, RememberAnswer { results }))
-    }
-
-    /// Looks for a memory that says the same: exactly, or by the strict guard among the best candidates.
-    fn same_memory(
-        &self,
-        draft: &Draft<'_>,
-        prepared: &Prepared,
-        known_in_call: &HashMap<u64, MemoryId>,
-    ) -> Result<Known> {
-        let key = prepared.key();
-        if let Some(id) = known_in_call.get(&key) {
-            return Ok(Known::InBatch(*id));
-        }
-        let exact = self.store_mut().same_as(key);
-        let store = draft.store();
-        let is_current =
-            |memory: &Memory| memory.superseded.is_none() && memory.valid_until.is_none_or(|until| until > draft.now);
-        if let Some(memory) = exact
-            .iter()
-            .filter_map(|id| store.state.get(*id))
-            .find(|memory| is_current(memory) && same_key(memory) == key)
-        {
-            return Ok(Known::Before(memory.id, "the same words are remembered already".into()));
-        }
-        drop(store);
-        let candidates = match self.candidates(prepared) {
-            Err(error @ Error::Index { .. }) => {
-                self.leave_index(&error);
-                self.candidates(prepared)?
-            }
-            candidates => candidates?,
-        };
-        let store = draft.store();
-        let bigrams = Bigrams::of(prepared.text());
-        let mut similar = Vec::new();
-        for memory in candidates.into_iter().filter_map(|id| store.state.get(id)).filter(|memory| is_current(memory)) {
-            let likeness = bigrams.dice(&memory.text);
-            if could_be_same(memory, prepared) && is_same_fact(&memory.text, prepared.text()) {
-                return Ok(Known::Before(
-                    memory.id,
-                    format!("says the same as \"{}\"", super::say::short(&memory.text)),
-                ));
-            }
-            if likeness >= NEAR {
-                similar.push((likeness, memory.id, memory.text.clone()));
-            }
-        }
-        similar.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        similar.truncate(MAX_SIMILAR);
-        let similar = similar.into_iter().map(|(likeness, id, text)| Similar {
-            id: id.to_string(),
-            text: super::say::cut(&text, 200),
-            relation: "near".into(),
-            score: round(f64::from(likeness)),
-        });
-        Ok(Known::New(similar.collect()))
     }
 
     /// Tells a known memory once more: its whole content, so that no other machine's forgetting can take it away.
@@ -421,30 +362,43 @@ impl Engine {
         (line, result)
     }
 
+    /// The lines of a new memory, its own first, and what is said of it.
     fn new_memory(
         draft: &Draft<'_>,
-        prepared: Prepared,
-        similar: Vec<Similar>,
+        prepared: &Prepared,
+        relations: Relations,
         place: usize,
-    ) -> Result<(u64, Line, Remembered)> {
+    ) -> Result<(MemoryId, Vec<Line>, Remembered)> {
         let store = draft.store();
         let id = draft.new_id(&store.state, place)?;
+        let Relations { similar, supersedes, conflicts, mut whys } = relations;
         let mut superseded = Vec::new();
         for older in &prepared.supersedes {
-            superseded.push(Self::resolve_existing(&store.state, older)?.id);
+            let older = Self::resolve_existing(&store.state, older)?;
+            let standing = store.state.standing_for(older.id);
+            if standing != older.id {
+                // The two may say different parts of what it said.
+                whys.push(format!("{} was replaced by {standing} before, which stays", older.id));
+            }
+            superseded.push(older.id);
         }
-        let outcome = if superseded.is_empty() { Outcome::Saved } else { Outcome::Superseded };
-        let mut result = result(&prepared, outcome, id, prepared.why_kind.clone());
+        superseded.extend(supersedes);
+        superseded.sort_unstable();
+        superseded.dedup();
+        let outcome = match (superseded.is_empty(), conflicts.is_empty()) {
+            (false, _) => Outcome::Superseded,
+            (true, false) => Outcome::Conflict,
+            (true, true) => Outcome::Saved,
+        };
+        whys.insert(0, prepared.why_kind.clone());
+        let mut result = result(prepared, outcome, id, whys.join("; "));
         result.similar = similar;
         result.superseded = superseded.iter().map(ToString::to_string).collect();
-        let key = prepared.key();
-        let line = Line { id: Some(id), supersedes: superseded, ..prepared.line };
-        Ok((key, line, result))
-    }
-
-    /// Memories that may say the same: those that share the rarest words.
-    fn candidates(&self, prepared: &Prepared) -> Result<Vec<MemoryId>> {
-        self.store().candidates(&words::query_terms(prepared.text()), CANDIDATES)
+        result.conflict = conflicts.first().map(|(other, _)| conflict_id(id, *other).to_string());
+        let mut lines = vec![Line { id: Some(id), supersedes: superseded, ..prepared.line.clone() }];
+        let own = (id, prepared.text());
+        lines.extend(conflicts.iter().map(|(other, text)| contradiction(own, (*other, text), true)));
+        Ok((id, lines, result))
     }
 
     pub(super) fn scorer(&self) -> Scorer {
@@ -454,16 +408,6 @@ impl Engine {
     pub(super) fn put_scorer(&self, scorer: Scorer) {
         self.scorers.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(scorer);
     }
-}
-
-/// Whether a told memory is known.
-enum Known {
-    /// An earlier memory of the same call.
-    InBatch(MemoryId),
-    /// A memory from before, and how that was seen.
-    Before(MemoryId, String),
-    /// It is new; what it resembles.
-    New(Vec<Similar>),
 }
 
 /// The memory as earlier lines of the same call leave it.
@@ -506,15 +450,6 @@ fn improvements(memory: &Memory, prepared: &Prepared) -> Line {
         pinned: told.pinned.filter(|pinned| *pinned != memory.is_pinned),
         ..Line::new(Op::Revise)
     }
-}
-
-/// Whether two memories with the same words would be one: same scope and speaker, and not two events.
-fn could_be_same(memory: &Memory, prepared: &Prepared) -> bool {
-    let speaker = memory.sources.iter().find_map(|source| source.speaker.as_deref());
-    let day = |at: Option<Timestamp>| at.map(|at| at.hour().day());
-    memory.scope_name() == prepared.scope()
-        && speaker.map(words::fold) == prepared.speaker().map(words::fold)
-        && day(memory.happened) == day(prepared.line.happened)
 }
 
 /// Hash of what a call says, however it is written and whichever program says it.
@@ -571,7 +506,7 @@ fn repeated(state: &State, prepared: &Prepared, id: MemoryId, again: bool) -> Re
         result.kind = Some(memory.kind.as_str().into());
     }
     let superseded = state.said_to_supersede(id);
-    if !superseded.is_empty() && !prepared.supersedes.is_empty() {
+    if !superseded.is_empty() && (!again || !prepared.supersedes.is_empty()) {
         result.outcome = Outcome::Superseded;
         result.superseded = superseded.iter().map(ToString::to_string).collect();
     }

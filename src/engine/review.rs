@@ -1,401 +1,362 @@
-//! Review: `Review.md` in the vault lists what a person should decide. Checking a box and saving does it.
+//! Review: what a person should decide, listed with the reason, and decided.
 //!
-//! The list stands between markers and is written anew when it changes. What a person writes around it, or between
-//! its lines, stays; a line that cannot be read costs only itself.
+//! `Review.md` in the vault shows the same lists: see `review_note.rs`.
 
-use std::sync::LazyLock;
+use std::collections::{BTreeMap, HashMap};
 
-use regex::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::conflict::{Conflict, Ending};
+use super::forget::RestoreRequest;
+use super::judge::is_current;
+use super::prepare::{MAX_TEXT_BYTES, clean};
 use super::promote::PromoteRequest;
-use super::reinforce::ReinforceRequest;
-use super::{Engine, ForgetRequest, RestoreRequest};
+use super::store::same_key;
+use super::{Engine, lenient, say};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::config::PromotionMode;
 use crate::error::{Error, Result};
-use crate::id::{MemoryId, content_hash};
-use crate::memory::{Memory, Status};
-use crate::note::frontmatter::is_day;
-use crate::vault::REVIEW;
+use crate::id::MemoryId;
+use crate::memory::{Line, Memory, Op, Source, Status, Who};
+use crate::redact::Report;
 
-/// Marks where our list begins and ends.
-const BEGIN: &str = "%% ebbmark:review %%";
-const END: &str = "%% /ebbmark:review %%";
-/// What stands above the list in a new note.
-const HEAD: &str =
-    "Check a box and save: it is done, and the list is written anew. Write what you like outside the list.\n";
-/// Entries of one kind that are listed.
-const MOST_LISTED: usize = 20;
-/// What was done lately stays listed so many lines long.
-const MOST_DONE: usize = 20;
-const DONE: &str = "## Done";
+/// Entries of one list where the call does not say.
+const LIMIT: u32 = 20;
+/// The action that tokens are given for.
+const RESOLVE: &str = "resolve";
 
-/// A task of ours, as we write it and as an editor may leave it.
-static TASK: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^\s*[-*+] \[(.)\] \*{0,2}(keep|touch|restore|forget)\*{0,2} `([0-9a-zA-Z]{12})`")
-        .expect("a valid pattern")
-});
-
-/// What checking a box asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verb {
-    /// Promote it.
-    Keep,
-    /// Count it as used, so that it stays.
-    Touch,
-    /// Bring it back.
-    Restore,
-    /// Forget it.
-    Forget,
+/// How a conflict is to end.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Resolve {
+    /// Its id.
+    pub conflict: String,
+    /// The id that holds, `both` or `merge`.
+    pub keep: String,
+    /// With `merge`: what is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
 }
 
-impl Verb {
-    fn of(word: &str) -> Option<Verb> {
-        [Verb::Keep, Verb::Touch, Verb::Restore, Verb::Forget].into_iter().find(|verb| verb.as_str() == word)
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Verb::Keep => "keep",
-            Verb::Touch => "touch",
-            Verb::Restore => "restore",
-            Verb::Forget => "forget",
-        }
-    }
+/// A request to review.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ReviewRequest {
+    /// conflicts, proposals, fading, due, duplicates, vanished; all if absent.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
+    pub about: Vec<String>,
+    /// End a conflict; the first call previews.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolve: Option<Resolve>,
+    /// Proposed ids to promote.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
+    pub approve: Vec<String>,
+    /// Proposed ids to turn down.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
+    pub reject: Vec<String>,
+    /// Ids to bring back.
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
+    pub restore: Vec<String>,
+    /// 1 to 100.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    pub limit: Option<u32>,
+    /// From the preview.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::text")]
+    pub preview_token: Option<String>,
+    /// Whether the rules judge everything that is there first. For a person to ask.
+    #[serde(skip)]
+    pub judge: Judge,
 }
 
-/// One line of a note, as far as it concerns the list.
-enum ReviewLine<'a> {
-    Marker,
-    Heading,
-    Task { is_checked: bool, verb: Verb, id: MemoryId },
-    Done(&'a str),
-    Own,
+/// Whether all memories are judged anew.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Judge {
+    /// They are not.
+    #[default]
+    No,
+    /// What would follow is only said.
+    Dry,
+    /// They are.
+    Yes,
 }
 
-/// A section of the list: what is asked for, and what checking a box does.
-struct Section {
-    heading: &'static str,
-    why: &'static str,
-    entries: Vec<(Verb, MemoryId, String)>,
+/// A memory to decide about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewItem {
+    /// Its id.
+    pub id: String,
+    /// Its text, shortened.
+    pub text: String,
+    /// Why it is listed.
+    pub why: String,
 }
 
-/// Headings of the list.
-const HEADINGS: [&str; 4] = ["## Worth keeping", "## Fading", "## Deleted notes", "## Put away"];
+/// What there is to decide, and what was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReviewAnswer {
+    /// What cannot both hold.
+    pub conflicts: Vec<Conflict>,
+    /// What would be promoted, and waits for a person's word.
+    pub proposals: Vec<ReviewItem>,
+    /// What fades soon.
+    pub fading: Vec<ReviewItem>,
+    /// What is due for a look, before it is lost.
+    pub due: Vec<ReviewItem>,
+    /// What says the same as another memory.
+    pub duplicates: Vec<ReviewItem>,
+    /// Memories whose notes were deleted or moved away.
+    pub vanished: Vec<ReviewItem>,
+    /// What was done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub done: Vec<String>,
+    /// What `resolve` would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// What the call that does it must give; it holds for ten minutes, for these texts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview_token: Option<String>,
+    /// What could not be done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// A memory to decide about, with the memory itself.
+pub(super) struct Listed<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) why: String,
+}
+
+/// All that there is to decide.
+#[derive(Default)]
+pub(super) struct Lists<'a> {
+    pub(super) proposals: Vec<Listed<'a>>,
+    pub(super) fading: Vec<Listed<'a>>,
+    pub(super) duplicates: Vec<Listed<'a>>,
+    /// Notes that are in the vault no more.
+    pub(super) deleted: Vec<Listed<'a>>,
+    /// Notes that lie elsewhere in the vault.
+    pub(super) put_away: Vec<Listed<'a>>,
+}
 
 impl Engine {
-    /// Does what is checked in `Review.md`, and then, or with `renew` in any case, brings its list up to date. Returns
-    /// what was done. What could not be done is written into the list; a note that cannot be read or written is told
-    /// in `problems` and stands in the way of nothing else.
-    pub(super) fn review(&self, renew: bool, now: Timestamp, problems: &mut Vec<String>) -> Vec<String> {
-        self.try_review(renew, now).unwrap_or_else(|error| {
-            problems.push(format!("{REVIEW}: {error}; {}", error.hint()));
-            Vec::new()
+    /// Decides what is asked for, and lists what there is to decide then.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for a list that is not known and a conflict that cannot end so; [`Error::NotFound`] for one
+    /// that is settled; [`Error::Busy`], [`Error::Io`].
+    pub fn review(&self, request: &ReviewRequest) -> Result<ReviewAnswer> {
+        let now = self.clock.now();
+        let about = about(&request.about)?;
+        let mut answer = ReviewAnswer::default();
+        self.refresh_at(now)?;
+        if let Some(resolve) = &request.resolve {
+            self.resolve_conflict(resolve, request.preview_token.as_deref(), now, &mut answer)?;
+        }
+        self.decide(request, &mut answer)?;
+        if request.judge != Judge::No {
+            self.rejudge(request.judge == Judge::Dry, now, &mut answer)?;
+        }
+        let elsewhere = self.put_away_places(now)?;
+        let store = self.store();
+        let limit = request.limit.unwrap_or(LIMIT).clamp(1, 100) as usize;
+        let lists = self.lists(store.state.memories(), &elsewhere, now);
+        let items = |name: &str, listed: Vec<Listed<'_>>| -> Vec<ReviewItem> {
+            let wanted = listed.into_iter().take(if about.contains(&name) { limit } else { 0 });
+            wanted
+                .map(|Listed { memory, why }| ReviewItem {
+                    id: memory.id.to_string(),
+                    text: say::cut(&memory.text, 200),
+                    why,
+                })
+                .collect()
+        };
+        if about.contains(&"conflicts") {
+            answer.conflicts = store.conflicts(now);
+            answer.conflicts.truncate(limit);
+        }
+        answer.proposals = items("proposals", lists.proposals);
+        answer.fading = items("fading", lists.fading);
+        let mut duplicates = items("duplicates", lists.duplicates);
+        duplicates.retain(|item| answer.duplicates.iter().all(|known| known.id != item.id));
+        answer.duplicates.extend(duplicates);
+        answer.vanished = items("vanished", lists.deleted.into_iter().chain(lists.put_away).collect());
+        Ok(answer)
+    }
+
+    /// Ends a conflict, in two calls: the first one says what would be, and gives the token that the second one needs.
+    fn resolve_conflict(
+        &self,
+        resolve: &Resolve,
+        token: Option<&str>,
+        now: Timestamp,
+        answer: &mut ReviewAnswer,
+    ) -> Result<()> {
+        let conflict = self.store().conflict(&resolve.conflict, now)?;
+        let mut report = Report::default();
+        let text = resolve.text.as_deref().map(|text| clean(text, &mut report));
+        if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT_BYTES) {
+            return Err(Error::invalid("text", "has more than 65536 bytes", "keep the point of it"));
+        }
+        let ending = Self::ending(&conflict, &resolve.keep, text.as_deref())?;
+        let Some(token) = token else {
+            answer.preview = Some(preview(&conflict, &ending));
+            answer.preview_token = Some(self.preview_token(RESOLVE, &bound_to(&conflict, &ending), now)?);
+            return Ok(());
+        };
+        let source = Source { who: Some(Who::Agent), ..Source::default() };
+        let done = self.write(now, |draft| {
+            let conflict = draft.store().conflict(&resolve.conflict, now)?;
+            self.check_preview(token, RESOLVE, &bound_to(&conflict, &ending), now)?;
+            self.end_conflict(draft, &conflict, &ending, source)
+        })?;
+        answer.done.push(done);
+        Ok(())
+    }
+
+    /// Ends a conflict as a person said, who saw it.
+    pub(super) fn end_conflict_at_once(&self, id: &str, ending: &Ending) -> Result<String> {
+        let now = self.clock.now();
+        self.write(now, |draft| {
+            let conflict = draft.store().conflict(id, now)?;
+            self.end_conflict(draft, &conflict, ending, Source { who: Some(Who::User), ..Source::default() })
         })
     }
 
-    fn try_review(&self, renew: bool, now: Timestamp) -> Result<Vec<String>> {
-        // In a person's own vault only the folder of memories is ours.
-        if self.vault.vault_id()?.is_none() {
-            return Ok(Vec::new());
+    /// Approves, rejects and restores.
+    fn decide(&self, request: &ReviewRequest, answer: &mut ReviewAnswer) -> Result<()> {
+        if !request.approve.is_empty() {
+            let ids = request.approve.clone();
+            let promoted = self.promote(&PromoteRequest { ids, force: Some(true), ..PromoteRequest::default() })?;
+            answer.done.extend(promoted.promoted.iter().map(|done| format!("promoted {} to {}", done.id, done.note)));
+            answer.problems.extend(promoted.skipped.iter().map(|skipped| format!("{}: {}", skipped.id, skipped.why)));
         }
-        let old = match self.vault.read(REVIEW) {
-            Ok(text) => Some(text),
-            Err(Error::NotFound { .. }) => None,
-            Err(error) => return Err(error),
-        };
-        let checked = old.as_deref().map(checked).unwrap_or_default();
-        if checked.is_empty() && !renew {
-            return Ok(Vec::new());
-        }
-        let today = self.date(now);
-        let done: Vec<String> =
-            checked.into_iter().map(|(verb, id)| format!("{today} {}", self.do_checked(verb, id))).collect();
-        self.refresh_at(now)?;
-        let sections = self.sections(now)?;
-        let has_entries = sections.iter().any(|section| !section.entries.is_empty());
-        let Some(old) = old else {
-            if has_entries {
-                self.vault.write_review(&rewritten(&format!("{HEAD}\n"), &sections, &done))?;
-            }
-            return Ok(done);
-        };
-        let new = rewritten(&old, &sections, &done);
-        if new != old {
-            match self.vault.edit(REVIEW, &content_hash(old.as_bytes()), &new) {
-                // A person is writing in it: what was done is listed the next time by what is not listed any more.
-                Ok(()) | Err(Error::Changed { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(done)
-    }
-
-    /// Does one thing, and says so in the words of the list.
-    fn do_checked(&self, verb: Verb, id: MemoryId) -> String {
-        let ids = vec![id.to_string()];
-        let said = self.store().state.get(id).map(|memory| plain(&memory.text)).unwrap_or_default();
-        let failed = |error: &Error| format!("not done: {} `{id}`: {error}", verb.as_str());
-        match verb {
-            Verb::Keep => {
-                // The check is a person's word, which also an untrusted memory needs.
-                let request = PromoteRequest { ids, force: Some(true), ..PromoteRequest::default() };
-                match self.promote(&request) {
-                    Ok(answer) => match (answer.promoted.first(), answer.skipped.first()) {
-                        (Some(promoted), _) => format!("kept {}", link_to(&promoted.note)),
-                        (None, Some(skipped)) => format!("not kept `{id}`: {}", skipped.why),
-                        (None, None) => format!("not kept `{id}`"),
-                    },
-                    Err(error) => failed(&error),
+        if !request.reject.is_empty() {
+            let (done, problems) = self.write(self.clock.now(), |draft| {
+                let store = draft.store();
+                let (mut lines, mut done, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+                for text in &request.reject {
+                    match Self::resolve_existing(&store.state, text) {
+                        Ok(memory) if memory.is_promoted() => {
+                            problems.push(format!("{}: it has a note already; `forget` takes it away", memory.id));
+                        }
+                        Ok(memory) => {
+                            lines.push(Line { trusted: Some(false), ..Line::about(Op::Revise, memory.id) });
+                            done.push(format!("rejected {}: it is not promoted by itself", memory.id));
+                        }
+                        Err(error) => problems.push(error.to_string()),
+                    }
                 }
-            }
-            Verb::Touch => {
-                let request = ReinforceRequest { ids, kind: Some("reviewed".into()), ..ReinforceRequest::default() };
-                self.reinforce(&request).map_or_else(|error| failed(&error), |_| format!("touched `{id}` {said}"))
-            }
-            Verb::Restore => match self.restore(&RestoreRequest { ids }) {
-                Ok(answer) if answer.restored.is_empty() => format!("not restored `{id}`: there is nothing to restore"),
-                Ok(_) => format!("restored `{id}` {said}"),
-                Err(error) => failed(&error),
-            },
-            Verb::Forget => match self.forget(&ForgetRequest { ids, ..ForgetRequest::default() }) {
-                Ok(answer) if answer.forgotten.is_empty() => format!("not forgotten `{id}`: it is not remembered"),
-                Ok(_) => format!("forgotten `{id}` {said}; `ebbmark restore {id}` brings it back"),
-                Err(error) => failed(&error),
-            },
+                Ok((lines, (done, problems)))
+            })?;
+            answer.done.extend(done);
+            answer.problems.extend(problems);
         }
+        if !request.restore.is_empty() {
+            let restored = self.restore(&RestoreRequest { ids: request.restore.clone() })?;
+            answer
+                .done
+                .extend(restored.restored.iter().map(|done| format!("restored {}: it was {}", done.id, done.was)));
+            let nothing = restored.not_found.iter().chain(&restored.purged);
+            answer.problems.extend(nothing.map(|id| format!("{id}: there is nothing to restore")));
+        }
+        Ok(())
     }
 
-    /// What a person should decide at `now`.
-    fn sections(&self, now: Timestamp) -> Result<[Section; 4]> {
+    /// Where the notes of hidden memories lie now, outside the folder of memories.
+    pub(super) fn put_away_places(&self, now: Timestamp) -> Result<BTreeMap<MemoryId, String>> {
+        self.refresh_at(now)?;
         let hidden =
             self.store().state.memories().filter(|memory| memory.is_vanished).map(|memory| memory.id).collect();
-        let elsewhere = self.vault.find_anywhere(&hidden)?.places;
-        let store = self.store();
-        let mut memories: Vec<&Memory> = store.state.memories().collect();
+        Ok(self.vault.find_anywhere(&hidden)?.places)
+    }
+
+    /// What there is to decide about single memories at `now`, oldest first.
+    pub(super) fn lists<'a>(
+        &self,
+        memories: impl Iterator<Item = &'a Memory>,
+        elsewhere: &BTreeMap<MemoryId, String>,
+        now: Timestamp,
+    ) -> Lists<'a> {
+        let mut memories: Vec<&Memory> = memories.collect();
         memories.sort_by_key(|memory| (memory.created, memory.id));
-        let entry = |verb, memory: &Memory, why: String| (verb, memory.id, format!("{} ({why})", plain(&memory.text)));
-        let (mut keep, mut fading, mut deleted, mut put_away) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut lists = Lists::default();
+        let mut first_of: HashMap<u64, MemoryId> = HashMap::new();
         for memory in memories {
-            match memory.status(&self.config, now) {
+            let status = memory.status(&self.config, now);
+            if status == Status::Active && is_current(memory, now) {
+                let first = *first_of.entry(same_key(memory)).or_insert(memory.id);
+                if first != memory.id {
+                    lists.duplicates.push(Listed { memory, why: format!("says the same as {first}") });
+                }
+            }
+            match status {
                 Status::Vanished => {
                     let gone = memory.note.as_ref().and_then(|note| note.gone).unwrap_or(now);
                     if let Some(path) = elsewhere.get(&memory.id) {
-                        let why = format!("in {} since {}", plain(path), self.date(gone));
-                        put_away.push(entry(Verb::Restore, memory, why));
+                        let why = format!("in {path} since {}", self.date(gone));
+                        lists.put_away.push(Listed { memory, why });
                         continue;
                     }
                     let ends = gone.plus_millis((self.config.vault.vanish_days * DAY_MS as f64) as i64);
                     let why = format!("deleted {}, forgotten after {}", self.date(gone), self.date(ends));
-                    deleted.push(entry(Verb::Restore, memory, why));
+                    lists.deleted.push(Listed { memory, why });
                 }
                 Status::Active if memory.note.is_none() => {
                     let trusted = Memory { trust: Some(true), ..memory.clone() };
                     let state = self.promotion_state(&trusted, now);
-                    let is_asked = !memory.is_trusted() || self.config.promotion == PromotionMode::Propose;
+                    // One that a person rejected is not proposed again.
+                    let is_asked = (!memory.is_trusted() || self.config.promotion == PromotionMode::Propose)
+                        && memory.trust != Some(false);
                     if state.eligible && is_asked && self.config.promotion != PromotionMode::Off {
                         let from = if memory.is_trusted() { "" } else { "not from you or your agent; " };
-                        keep.push(entry(Verb::Keep, memory, format!("{from}{}", state.why)));
+                        lists.proposals.push(Listed { memory, why: format!("{from}{}", state.why) });
                     } else if !memory.is_kept_by_rule(now)
                         && memory.trace(&self.config).is_fading(&self.config.decay, now)
                     {
                         let fades = memory.trace(&self.config).fades_at(&self.config.decay);
                         let why = fades.map_or("fading".into(), |at| format!("fades {}", self.date(at)));
-                        fading.push(entry(Verb::Touch, memory, why));
+                        lists.fading.push(Listed { memory, why });
                     }
                 }
                 _ => {}
             }
         }
-        let section = |number: usize, why, mut entries: Vec<_>| {
-            entries.truncate(MOST_LISTED);
-            Section { heading: HEADINGS[number], why, entries }
-        };
-        Ok([
-            section(0, "Checked, they become notes.", keep),
-            section(1, "Checked, they count as used; left alone, they fade.", fading),
-            section(2, "Checked, they come back with their notes.", deleted),
-            section(
-                3,
-                "Outside Memories they are hidden, and not forgotten. Checked, they get a note there.",
-                put_away,
-            ),
-        ])
+        lists
     }
 }
 
-/// Text that cannot be taken for a link, a comment or code in the list.
-fn plain(text: &str) -> String {
-    let text = super::say::short(text);
-    text.replace("[[", "[").replace("]]", "]").replace("%%", "%").replace('`', "'")
-}
-
-fn link_to(path: &str) -> String {
-    format!("[[{}]]", super::commit::stem(path))
-}
-
-fn read(line: &str, in_done: bool) -> ReviewLine<'_> {
-    let text = line.trim();
-    if text == BEGIN || text == END {
-        return ReviewLine::Marker;
+/// The lists that a request names; all where it names none.
+fn about(names: &[String]) -> Result<Vec<&'static str>> {
+    const ALL: [&str; 6] = ["conflicts", "proposals", "fading", "due", "duplicates", "vanished"];
+    if names.is_empty() {
+        return Ok(ALL.to_vec());
     }
-    if let Some(task) = TASK.captures(line)
-        && let (Some(verb), Ok(id)) = (Verb::of(&task[2]), task[3].parse())
-    {
-        return ReviewLine::Task { is_checked: &task[1] != " ", verb, id };
-    }
-    let whys = [
-        "Checked, they become notes.",
-        "Checked, they count as used;",
-        "Checked, they come back",
-        "Outside Memories they are hidden",
-        "Nothing to decide.",
-    ];
-    if HEADINGS.contains(&text) || text == DONE || whys.iter().any(|why| text.starts_with(why)) {
-        return ReviewLine::Heading;
-    }
-    match text.strip_prefix("- ") {
-        Some(done) if in_done && done.get(..10).is_some_and(is_day) => ReviewLine::Done(done),
-        _ => ReviewLine::Own,
-    }
-}
-
-/// The boxes that are checked, each once.
-fn checked(text: &str) -> Vec<(Verb, MemoryId)> {
-    let mut checked = Vec::new();
-    for line in text.lines() {
-        if let ReviewLine::Task { is_checked: true, verb, id } = read(line, false)
-            && !checked.contains(&(verb, id))
-        {
-            checked.push((verb, id));
-        }
-    }
-    checked
-}
-
-/// The note with a fresh list in the place of the old one, or at its end. A person's lines keep their bytes.
-fn rewritten(old: &str, sections: &[Section], done: &[String]) -> String {
-    let line_end = if old.contains("\r\n") { "\r\n" } else { "\n" };
-    let place = |marker: &str| old.lines().position(|line| line.trim() == marker);
-    let is_whole = place(BEGIN).is_some_and(|begin| place(END).is_some_and(|end| begin < end));
-    let (mut before, mut after, mut earlier): (Vec<&str>, Vec<&str>, Vec<String>) = (vec![], vec![], vec![]);
-    let (mut has_list, mut is_inside, mut in_done) = (false, false, false);
-    for line in old.split_inclusive('\n') {
-        let read = match read(line, in_done) {
-            // Outside of a list with both its markers, headings like ours are the person's.
-            ReviewLine::Heading if is_whole && !is_inside => ReviewLine::Own,
-            read => read,
-        };
-        match read {
-            ReviewLine::Marker => {
-                has_list = true;
-                is_inside = line.trim() == BEGIN;
-                in_done = false;
-            }
-            ReviewLine::Heading => {
-                has_list = true;
-                in_done = line.trim() == DONE;
-            }
-            ReviewLine::Task { .. } => has_list = true,
-            ReviewLine::Done(done) => earlier.push(done.to_owned()),
-            // Blank lines between ours are ours.
-            ReviewLine::Own if line.trim().is_empty() && (is_inside || in_done) => {}
-            ReviewLine::Own if has_list => after.push(line),
-            ReviewLine::Own => before.push(line),
-        }
-    }
-    while before.last().is_some_and(|line| line.trim().is_empty()) {
-        before.pop();
-    }
-    let blank = after.iter().take_while(|line| line.trim().is_empty()).count();
-    let own = |lines: &[&str]| {
-        let mut text = lines.concat();
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push_str(line_end);
-        }
-        text
+    let known = |name: &String| {
+        let wanted = name.trim().to_lowercase();
+        ALL.into_iter()
+            .find(|known| known.trim_end_matches('s') == wanted.trim_end_matches('s'))
+            .ok_or_else(|| Error::invalid("about", format!("`{name}` is not known"), format!("use {}", ALL.join(", "))))
     };
-    let mut lines: Vec<String> = vec![BEGIN.to_owned()];
-    if sections.iter().all(|section| section.entries.is_empty()) {
-        lines.push("Nothing to decide.".to_owned());
-    }
-    for section in sections.iter().filter(|section| !section.entries.is_empty()) {
-        lines.extend([section.heading.to_owned(), section.why.to_owned(), String::new()]);
-        for (verb, id, text) in &section.entries {
-            lines.push(format!("- [ ] {} `{id}` {text}", verb.as_str()));
-            if *verb != Verb::Keep {
-                lines.push(format!("- [ ] forget `{id}`"));
-            }
-        }
-        lines.push(String::new());
-    }
-    let all: Vec<&String> = done.iter().rev().chain(&earlier).take(MOST_DONE).collect();
-    if !all.is_empty() {
-        lines.extend([DONE.to_owned(), String::new()]);
-        lines.extend(all.into_iter().map(|done| format!("- {done}")));
-    }
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    lines.push(END.to_owned());
-    let (before, after) = (own(&before), own(after.get(blank..).unwrap_or_default()));
-    let between = |text: &str| if text.is_empty() { "" } else { line_end };
-    format!("{before}{}{}{line_end}{}{after}", between(&before), lines.join(line_end), between(&after))
+    names.iter().map(known).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// What a token is bound to: the conflict with its texts, and how it is to end.
+fn bound_to(conflict: &Conflict, ending: &Ending) -> String {
+    let sides: Vec<String> = conflict.sides.iter().map(|side| format!("{} {:?}", side.id, side.text)).collect();
+    format!("{} {} {ending:?}", conflict.id, sides.join(" "))
+}
 
-    fn list(entries: &[(Verb, &str, &str)]) -> Vec<Section> {
-        let entries = entries.iter().map(|(verb, id, text)| (*verb, id.parse().unwrap(), (*text).to_owned())).collect();
-        vec![Section { heading: HEADINGS[1], why: "Checked, they count as used; left alone, they fade.", entries }]
-    }
-
-    const ID: &str = "7k2m9x4qwc3r";
-
-    #[test]
-    fn a_rewritten_list_is_not_rewritten_again() {
-        let sections = list(&[(Verb::Touch, ID, "Owns a bicycle")]);
-        for old in ["", "mine\n", "mine\n\n- [x] buy milk\n", "---\ntags: [x]\n---\nmine\r\n"] {
-            let once = rewritten(old, &sections, &["2026-11-29 touched".into()]);
-            assert_eq!(rewritten(&once, &sections, &[]), once, "{old:?}");
-        }
-    }
-
-    #[test]
-    fn what_a_person_wrote_stays_wherever_it_stands() {
-        let sections = list(&[(Verb::Touch, ID, "Owns a bicycle")]);
-        let once = rewritten("above\n", &sections, &[]);
-        let edited = once.replace("## Fading\n", "## Fading\nmy thought\n- [x] buy milk\n") + "\nbelow\n";
-        let twice = rewritten(&edited, &list(&[]), &["2026-11-29 touched".into()]);
-        for own in ["above\n", "my thought\n", "- [x] buy milk\n", "below\n"] {
-            assert_eq!(twice.matches(own).count(), 1, "{own:?} in {twice}");
-        }
-        assert!(!twice.contains(ID) && twice.contains("- 2026-11-29 touched\n"), "{twice}");
-    }
-
-    #[test]
-    fn what_a_person_wrote_around_the_list_keeps_its_bytes() {
-        let sections = list(&[(Verb::Touch, ID, "Owns a bicycle")]);
-        let mine = "\n## Done\r\n\n- my own task\n- 2026-11-28 another\n## Fading\nNothing to decide. Or is there?";
-        let once = rewritten("above\r\nis mixed\n", &sections, &["2026-11-29 touched".into()]);
-        let twice = rewritten(&format!("{once}{mine}"), &list(&[]), &["2026-11-30 forgotten".into()]);
-        assert!(twice.starts_with("above\r\nis mixed\n") && twice.contains(mine), "{twice:?}");
-        assert_eq!(rewritten(&twice, &list(&[]), &[]), twice);
-    }
-
-    #[test]
-    fn a_broken_list_costs_only_what_cannot_be_read() {
-        let broken = format!(
-            "%% ebbmark:review %%\n- [x] touch `{ID}` Owns\n- [x] touch `nonsense` x\n-[x] forget `{ID}`\n* [X] forget `{ID}`\n- [x] explode `{ID}`\n"
-        );
-        let id: MemoryId = ID.parse().unwrap();
-        assert_eq!(checked(&broken), [(Verb::Touch, id), (Verb::Forget, id)]);
-        let text = rewritten(&broken, &list(&[]), &[]);
-        for kept in ["- [x] touch `nonsense` x\n", &format!("-[x] forget `{ID}`\n"), &format!("- [x] explode `{ID}`\n")]
-        {
-            assert!(text.contains(kept), "{kept:?} in {text}");
+fn preview(conflict: &Conflict, ending: &Ending) -> String {
+    let text_of = |id: &MemoryId| {
+        let mut sides = conflict.sides.iter();
+        sides.find(|side| side.id == id.to_string()).map_or(String::new(), |side| say::short(&side.text))
+    };
+    match ending {
+        Ending::Both => "both hold, and are shown in conflict no more".into(),
+        Ending::Keep(id) => format!("{id} holds: \"{}\"; the other becomes history, restorable", text_of(id)),
+        Ending::Merge(text) => {
+            format!("a new memory says it instead of both: \"{}\"; both become history, restorable", say::short(text))
         }
     }
 }

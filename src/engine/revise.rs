@@ -18,7 +18,7 @@ use crate::redact::Report;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReviseRequest {
-    /// Id, or a unique prefix of 4 characters or more.
+    /// Id, or a unique prefix.
     pub id: String,
     /// The new text.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -56,6 +56,10 @@ macro_rules! line {
     }};
 }
 
+mod decisions;
+
+pub use decisions::{relate, review, undo};
+
 fn not_found(text: &mut String, ids: &[String]) {
     if !ids.is_empty() {
         line!(text, "not found: {}", ids.join(", "));
@@ -92,6 +96,9 @@ pub fn remember(answer: &RememberAnswer) -> String {
         }
         if !result.superseded.is_empty() {
             line!(text, "  supersedes {}", result.superseded.join(", "));
+        }
+        if let Some(conflict) = &result.conflict {
+            line!(text, "  conflict {conflict}: see `review`");
         }
         for similar in &result.similar {
             line!(text, "  similar: {} {} ({})", similar.id, short(&similar.text), similar.relation);
@@ -132,6 +139,9 @@ fn hit_lines(text: &mut String, hit: &Hit) {
     }
     if let Some(newer) = &hit.superseded_by {
         line!(text, "  no longer true: {newer} took its place");
+    }
+    if !hit.conflicts.is_empty() {
+        line!(text, "  in conflict: {}; `review` shows with what", hit.conflicts.join(", "));
     }
     if let Some(why) = &hit.why {
         why_line(text, why);
@@ -275,23 +285,23 @@ pub fn reinforce(answer: &ReinforceAnswer) -> String {
 /// What was forgotten, and how to undo it. What a purge would erase; how a client goes on.
 pub fn forget(answer: &ForgetAnswer) -> String {
     let how = answer.preview_token.as_ref().map(|token| format!("ask again with preview_token {token}"));
-    forget_or(answer, how.as_deref())
+    forget_or(answer, how.as_deref(), "forgotten or purged")
 }
 
 /// As [`forget`]; how to go on on a command line.
-pub fn forget_by_command(answer: &ForgetAnswer) -> String {
+pub fn forget_by_command(answer: &ForgetAnswer, is_purge: bool) -> String {
     let how = answer.preview_token.as_ref().map(|token| {
         format!(
             "give the same command with --yes, or with --token {token} within ten minutes, which holds for just this"
         )
     });
-    forget_or(answer, how.as_deref())
+    forget_or(answer, how.as_deref(), if is_purge { "purged" } else { "forgotten" })
 }
 
-fn forget_or(answer: &ForgetAnswer, how_to_purge: Option<&str>) -> String {
+fn forget_or(answer: &ForgetAnswer, how_to_go_on: Option<&str>, what: &str) -> String {
     let mut text = String::new();
     for preview in &answer.preview {
-        line!(text, "would be purged: {} {}", preview.id, hanging(&preview.text));
+        line!(text, "would be {what}: {} {}", preview.id, hanging(&preview.text));
         for earlier in &preview.earlier {
             line!(text, "  and what it said before: {}", hanging(earlier));
         }
@@ -299,8 +309,8 @@ fn forget_or(answer: &ForgetAnswer, how_to_purge: Option<&str>) -> String {
             line!(text, "  and its note {note}");
         }
     }
-    if let Some(how) = how_to_purge {
-        line!(text, "nothing was done; to erase for good, {how}");
+    if let Some(how) = how_to_go_on {
+        line!(text, "nothing was done; to do it, {how}");
     }
     let is_purge = !answer.remains.is_empty();
     if !answer.forgotten.is_empty() {

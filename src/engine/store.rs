@@ -16,10 +16,14 @@ use crate::journal::Told;
 use crate::lexical::{Lengths, Posting, Slot, Spelling};
 use crate::memory::{Memory, State};
 use crate::similarity;
+use crate::slots;
 use crate::words;
 
 /// Postings that are walked for the candidates of one new memory; the rarest word's in any case.
 const MAX_CANDIDATE_POSTINGS: usize = 2_000;
+
+/// Memories of a slot that a new one is compared with.
+const MAX_FILLERS: usize = 32;
 
 /// Vectors that are made before a new process answers, where the file with them is gone: about half a second's. The
 /// rest follows in the background.
@@ -65,6 +69,8 @@ pub(super) struct Store {
     pub(super) shelf: Shelf,
     /// Memories by the hash of what makes two of them the same; filled at the first `remember`.
     same: Option<HashMap<u64, Vec<MemoryId>>>,
+    /// Memories by the slots they fill; filled at the first `remember` that fills one.
+    fillers: Option<HashMap<u64, Vec<MemoryId>>>,
 }
 
 impl Store {
@@ -307,6 +313,14 @@ impl Store {
                 ids.push(id);
             }
         }
+        if let Some(fillers) = &mut self.fillers {
+            for key in slot_keys(memory) {
+                let ids = fillers.entry(key).or_default();
+                if !ids.contains(&id) {
+                    ids.push(id);
+                }
+            }
+        }
         let hash = analysis_hash(memory);
         let sketch = Sketch::of(memory);
         if let Some(slot) = slot.filter(|slot| self.places[*slot as usize].hash == hash) {
@@ -423,6 +437,26 @@ impl Store {
         let mut ids = same.get(&key).cloned().unwrap_or_default();
         ids.sort_unstable();
         ids
+    }
+
+    /// Memories that fill one of these slots, or did at some time, the newest first and not all where there are many.
+    pub(super) fn fillers(&mut self, keys: &[u64]) -> Vec<MemoryId> {
+        let fillers = self.fillers.get_or_insert_with(|| {
+            let mut fillers: HashMap<u64, Vec<MemoryId>> = HashMap::new();
+            for memory in self.state.memories() {
+                for key in slot_keys(memory) {
+                    fillers.entry(key).or_default().push(memory.id);
+                }
+            }
+            fillers
+        });
+        let ids = keys.iter().filter_map(|key| fillers.get(key)).flatten();
+        let current = ids.filter_map(|id| self.state.get(*id)).filter(|memory| memory.superseded.is_none());
+        let mut newest: Vec<(Timestamp, MemoryId)> = current.map(|memory| (memory.dated(), memory.id)).collect();
+        newest.sort_unstable_by(|a, b| b.cmp(a));
+        newest.dedup();
+        newest.truncate(MAX_FILLERS);
+        newest.into_iter().map(|(_, id)| id).collect()
     }
 
     /// The memories that share the rarest words with a text: enough to find what says nearly the same, without
@@ -598,6 +632,11 @@ impl Fnv {
     pub(super) fn value(&self) -> u64 {
         self.0
     }
+}
+
+/// The slots that a memory fills.
+fn slot_keys(memory: &Memory) -> Vec<u64> {
+    slots::Slot::read(&memory.text).iter().map(slots::Slot::key).collect()
 }
 
 /// Hash of what makes two memories the same: wording in normal form, scope, speaker, and the day it happened.

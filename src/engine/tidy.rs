@@ -122,7 +122,7 @@ impl Engine {
         }
         self.tidy_vault(&mut answer, is_dry, now)?;
         if !is_dry {
-            answer.reviewed = self.review(true, now, &mut answer.problems);
+            answer.reviewed = self.review_note(true, now, &mut answer.problems);
         }
         let (compaction, is_due) = self.compact_if_due(is_dry, now)?;
         answer.compacted = is_due.then(|| CompactAnswer { dry_run: is_dry, ..compaction.into() });

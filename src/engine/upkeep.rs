@@ -415,7 +415,7 @@ impl Engine {
                     .filter(|(_, notes)| !notes.is_empty())
                     .map(|(what, notes)| format!("notes {what}: {}", notes.len()))
                     .collect();
-                let reviewed = self.review(false, now, &mut read.problems);
+                let reviewed = self.review_note(false, now, &mut read.problems);
                 if !reviewed.is_empty() {
                     done.push(format!("boxes checked: {}", reviewed.len()));
                 }
@@ -430,7 +430,7 @@ impl Engine {
                 self.finish_purges(now, &mut answer)?;
                 self.forget_vanished(now)?;
                 self.tidy_vault(&mut answer, false, now)?;
-                self.review(true, now, &mut answer.problems);
+                self.review_note(true, now, &mut answer.problems);
                 let done = format!("{} promoted, {} refreshed", answer.promoted.len(), answer.refreshed.len());
                 let has_changed =
                     !answer.promoted.is_empty() || !answer.refreshed.is_empty() || answer.commit.is_some();

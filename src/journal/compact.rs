@@ -207,7 +207,7 @@ pub(super) fn plan(
         }
         tombstones.insert(*id, (ended.order, ended.hash));
     }
-    keep_the_rest(&entries, &mut tombstones, &mut kept);
+    keep_the_rest(&entries, &mut tombstones, &mut kept, |id| ended(id).is_some_and(|ended| ended.hash.is_some()))?;
     let mut bytes: Vec<u8> = Vec::with_capacity(file.len() / 2);
     let mut lines_after = 0;
     for line in kept.into_iter().flatten() {
@@ -290,8 +290,13 @@ fn keep_edges(entries: &[Entry<'_>], indexes: &[usize], kept: &mut [Option<Vec<u
 }
 
 /// Lines that are about no single memory: the newest of each relation and publication, what is not known, packed
-/// tombstones (united).
-fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, Tombstone>, kept: &mut [Option<Vec<u8>>]) {
+/// tombstones (united). A relation of what was purged keeps no hash of its text.
+fn keep_the_rest(
+    entries: &[Entry<'_>],
+    tombstones: &mut BTreeMap<MemoryId, Tombstone>,
+    kept: &mut [Option<Vec<u8>>],
+    is_purged: impl Fn(MemoryId) -> bool,
+) -> Result<()> {
     let mut newest_relation: HashMap<(&str, &str, &str), usize> = HashMap::new();
     let mut newest_publish: Option<usize> = None;
     let (mut packed_lines, mut known) = (Vec::new(), BTreeMap::new());
@@ -318,7 +323,7 @@ fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, Tomb
                     }
                 }
             }
-            Op::Journal | Op::Unknown => kept[index] = Some(whole(entry.bytes)),
+            Op::Journal | Op::Undo | Op::Unknown => kept[index] = Some(whole(entry.bytes)),
             _ => {}
         }
     }
@@ -329,8 +334,19 @@ fn keep_the_rest(entries: &[Entry<'_>], tombstones: &mut BTreeMap<MemoryId, Tomb
         tombstones.clear();
     }
     for index in newest_relation.into_values().chain(newest_publish) {
-        kept[index] = Some(whole(entries[index].bytes));
+        let Entry { bytes, read, .. } = &entries[index];
+        let mut ends = read.line.from.iter().chain(&read.line.to).filter_map(|end| end.parse().ok());
+        let tells = read.line.hash.is_some() && ends.any(&is_purged);
+        kept[index] = Some(if tells {
+            rewritten(bytes, |line| {
+                line.shift_remove("hash");
+                Ok(())
+            })?
+        } else {
+            whole(bytes)
+        });
     }
+    Ok(())
 }
 
 fn text(value: Option<&String>) -> &str {

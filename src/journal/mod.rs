@@ -194,6 +194,21 @@ impl Journal {
         Ok(about)
     }
 
+    /// Every line of one replica, in the order of its file.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the folder cannot be read.
+    pub fn lines_of(&self, replica: &str, now: Timestamp) -> Result<Vec<Told>> {
+        let mut lines = Vec::new();
+        Tails::new(self.home.join("short-term")).read(now, |told| {
+            if told.replica == replica {
+                lines.push(told);
+            }
+        })?;
+        lines.sort_by_key(|told| told.number);
+        Ok(lines)
+    }
+
     /// Takes the right to write: first among this process's threads, then among processes (up to five seconds).
     ///
     /// # Errors

@@ -12,14 +12,18 @@ pub(super) fn input<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// The schema of an answer: its fields by type, and which are promised, in the objects of its lists too. A failed
-/// result (`{error, kind, hint}`) fits as well: some clients hold even that against the schema.
+/// The schema of an answer: the fields that it always has, by type; all fields where it has none of these. None is
+/// required: some clients hold a failed result (`{error, kind, hint}`) against it, too.
 pub(super) fn output<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = derived::<T>(SchemaSettings::draft2020_12().for_serialize());
     flatten(&mut schema);
-    promises(&mut schema, true);
-    if let Some(promised) = schema.remove("required") {
-        schema.insert("anyOf".into(), json!([{ "required": promised }, { "required": ["error"] }]));
+    schema.remove("description");
+    let promised = schema.remove("required");
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        if let Some(Value::Array(promised)) = &promised {
+            properties.retain(|name, _| promised.iter().any(|promise| promise == name));
+        }
+        properties.values_mut().filter_map(Value::as_object_mut).for_each(only_types);
     }
     schema
 }
@@ -129,19 +133,11 @@ fn constants(choice: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// Leaves types and promises; only the outermost object keeps its fields.
-fn promises(schema: &mut Map<String, Value>, is_outermost: bool) {
-    for keyword in ["description", "additionalProperties"] {
-        schema.remove(keyword);
-    }
-    match schema.get_mut("properties") {
-        Some(Value::Object(properties)) if is_outermost => {
-            properties.values_mut().filter_map(Value::as_object_mut).for_each(|property| promises(property, false));
-        }
-        _ => drop(schema.remove("properties")),
-    }
+/// Leaves of a field what type it has: agents pay for more.
+fn only_types(schema: &mut Map<String, Value>) {
+    schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "items"));
     if let Some(Value::Object(items)) = schema.get_mut("items") {
-        promises(items, false);
+        only_types(items);
     }
 }
 
@@ -187,6 +183,18 @@ mod tests {
         count: Option<u32>,
     }
 
+    /// An answer that may be empty.
+    #[derive(Serialize, Deserialize, JsonSchema)]
+    struct Sparse {
+        /// Its title.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        title: Option<String>,
+        /// Up to five.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(range(min = 1, max = 5))]
+        count: Option<u32>,
+    }
+
     #[test]
     fn inputs_are_flat_and_described() {
         let inner = |description: Option<&str>| {
@@ -217,18 +225,17 @@ mod tests {
     }
 
     #[test]
-    fn outputs_hold_types_and_promises_and_let_errors_pass() {
+    fn outputs_hold_what_is_promised_and_let_errors_pass() {
         let expected = json!({
             "type": "object",
-            "properties": {
-                "inner": { "type": "array", "items": { "type": "object", "required": ["title"] } },
-                "one": { "type": "object", "required": ["title"] },
-                "colour": { "type": "string", "enum": ["blue", "green"] },
-                "count": { "type": "integer", "minimum": 1, "maximum": 5 },
-            },
-            "anyOf": [{ "required": ["inner"] }, { "required": ["error"] }],
+            "properties": { "inner": { "type": "array", "items": { "type": "object" } } },
         });
         assert_eq!(Value::from(output::<Outer>()), expected);
+        let promises_nothing = json!({
+            "type": "object",
+            "properties": { "title": { "type": "string" }, "count": { "type": "integer" } },
+        });
+        assert_eq!(Value::from(output::<Sparse>()), promises_nothing);
     }
 
     #[test]

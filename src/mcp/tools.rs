@@ -111,11 +111,22 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         "forget",
         "Forget memories",
         "Call when the person asks to forget something. Hidden at once; the reply says how to undo it. `purge` erases \
-         for good: show the person its preview.",
+         for good. Show the person a preview.",
         Effect::Destroys,
         Engine::forget,
         say::forget,
     );
+    let mut relate = tool(
+        "relate",
+        "Relate",
+        "Call when two memories hang together or contradict each other.",
+        Effect::Writes { again: true },
+        Engine::relate,
+        say::relate,
+    );
+    for name in ["type", "to", "from"] {
+        schema::require(&mut relate.input, name);
+    }
     let promote = tool(
         "promote",
         "Promote to the vault",
@@ -124,6 +135,14 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         Effect::Writes { again: true },
         Engine::promote,
         say::promote,
+    );
+    let review = tool(
+        "review",
+        "Review",
+        "Call when `recall` shows a conflict, or when asked what there is to decide. Show the person its previews.",
+        Effect::Writes { again: true },
+        Engine::review,
+        say::review,
     );
     let inspect = tool(
         "inspect",
@@ -134,7 +153,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         Engine::inspect,
         say::inspect,
     );
-    vec![remember, recall, open, revise, reinforce, forget, promote, inspect]
+    vec![remember, recall, open, revise, reinforce, forget, relate, promote, review, inspect]
 });
 
 fn tool<Q: DeserializeOwned + JsonSchema + 'static, A: Serialize + JsonSchema + 'static>(
@@ -315,7 +334,10 @@ mod tests {
     fn the_list_is_small_flat_and_in_a_fixed_order() {
         let listed = list(false);
         let names: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
-        assert_eq!(names, ["remember", "recall", "open", "revise", "reinforce", "forget", "promote", "inspect"]);
+        assert_eq!(
+            names,
+            ["remember", "recall", "open", "revise", "reinforce", "forget", "relate", "promote", "review", "inspect"]
+        );
         let text = serde_json::to_string(&listed).unwrap();
         assert!(text.len() <= 12_288, "{} bytes", text.len());
         for keyword in ["$ref", "$defs", "$schema", "\"null\"", "\"format\"", "\"default\"", "\"oneOf\"", "\"allOf\""] {
@@ -354,7 +376,7 @@ mod tests {
         for name in ["recall", "open", "inspect"] {
             assert_eq!(hints(name), (Some(true), None, None), "{name}");
         }
-        for name in ["remember", "revise", "promote"] {
+        for name in ["remember", "revise", "relate", "promote", "review"] {
             assert_eq!(hints(name), (Some(false), Some(false), Some(true)), "{name}");
         }
         assert_eq!(hints("reinforce"), (Some(false), Some(false), Some(false)));
@@ -367,7 +389,9 @@ mod tests {
         assert_eq!(required("remember"), json!(["memories"]));
         assert_eq!(required("recall"), Value::Null);
         assert_eq!(required("revise"), json!(["id"]));
-        for name in ["open", "reinforce", "forget"] {
+        assert_eq!(required("relate"), json!(["from", "to", "type"]));
+        assert_eq!(required("forget"), Value::Null);
+        for name in ["open", "reinforce"] {
             assert_eq!(required(name), json!(["ids"]), "{name}");
         }
         assert_eq!(find("remember").unwrap().input["properties"]["memories"]["items"]["required"], json!(["text"]));
@@ -446,7 +470,7 @@ mod tests {
         assert_eq!(refused.structured_content, Some(expected));
         let text = refused.content.first().and_then(|block| block.as_text()).map(|block| block.text.as_str());
         assert_eq!(text, Some("config.toml: is not UTF-8\nhint: save it as UTF-8\nignored: x"));
-        for name in ["remember", "revise", "reinforce", "forget", "promote"] {
+        for name in ["remember", "revise", "reinforce", "forget", "relate", "promote", "review"] {
             let structured = call(name, true).structured_content.unwrap();
             assert_eq!(structured["error"], format!("tool {name}: this server is read-only"));
         }

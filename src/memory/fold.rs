@@ -12,12 +12,17 @@ use super::line::{By, Line, Op};
 use super::record::{Clock, Ended, Purge, Record, replica_number};
 use super::{Memory, Superseded};
 use crate::clock::{DAY_MS, Timestamp};
-use crate::id::MemoryId;
+use crate::id::{MemoryId, content_hash};
 
 /// Days for which the key of an idempotent call holds.
 pub const OP_KEY_DAYS: i64 = 30;
 /// The relation by which one memory takes another's place.
 pub const SUPERSEDES: &str = "supersedes";
+
+/// How a contradiction that was found by rule is marked.
+pub const BY_RULE: &str = "rule";
+/// The relation of two memories that cannot both hold.
+pub const CONTRADICTS: &str = "contradicts";
 
 /// A relation between two memories or entities.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,6 +41,29 @@ struct EdgeRecord {
     at: Timestamp,
     strength: Option<f64>,
     is_there: bool,
+    /// Of a contradiction: the texts it is said of, and whether a rule said it.
+    hash: Option<String>,
+    is_by_rule: bool,
+}
+
+/// What was said last of whether two memories contradict each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contradiction<'a> {
+    /// The two, the smaller id first.
+    pub ids: (MemoryId, MemoryId),
+    /// When it was said.
+    pub at: Timestamp,
+    /// Whether they do; else it was decided that both hold.
+    pub is_there: bool,
+    /// The texts of which it was said, by [`contradiction_hash`].
+    pub hash: Option<&'a str>,
+    /// Whether it was found by rule, not said by someone.
+    pub is_by_rule: bool,
+}
+
+/// What a contradiction is bound to: both texts, that of the smaller id first.
+pub fn contradiction_hash(first: &str, second: &str) -> String {
+    content_hash(format!("{first}\0{second}").as_bytes())
 }
 
 /// What a call with an `op_key` did: one entry an item.
@@ -83,6 +111,8 @@ pub struct State {
     in_edges: HashSet<MemoryId>,
     /// What each memory was said to take the place of.
     said_older: HashMap<MemoryId, Vec<MemoryId>>,
+    /// With whom each memory was ever said to be in contradiction.
+    disputed: HashMap<MemoryId, Vec<MemoryId>>,
     /// What each memory took the place of.
     olders: HashMap<MemoryId, Vec<MemoryId>>,
     edges_changed: bool,
@@ -118,7 +148,15 @@ impl State {
         }
         if matches!(line.op, Op::Relate | Op::Unrelate) {
             if let (Some(from), Some(to), Some(relation)) = (line.from.take(), line.to.take(), line.relation.take()) {
-                self.set_edge(Edge { from, to, relation }, clock, at, line.strength, line.op == Op::Relate);
+                let record = EdgeRecord {
+                    clock,
+                    at,
+                    strength: line.strength,
+                    is_there: line.op == Op::Relate,
+                    hash: line.hash.take(),
+                    is_by_rule: line.how.as_deref() == Some(BY_RULE),
+                };
+                self.set_edge(Edge { from, to, relation }, record);
             }
             return None;
         }
@@ -130,7 +168,9 @@ impl State {
         }
         for older in std::mem::take(&mut line.supersedes) {
             let edge = Edge { from: id.to_string(), to: older.to_string(), relation: SUPERSEDES.into() };
-            self.set_edge(edge, Clock { class: 1, ..clock }, at, None, true);
+            let clock = Clock { class: 1, ..clock };
+            let record = EdgeRecord { clock, at, strength: None, is_there: true, hash: None, is_by_rule: false };
+            self.set_edge(edge, record);
         }
         let is_in_edge = self.in_edges.contains(&id);
         if line.op == Op::Purge {
@@ -283,22 +323,38 @@ impl State {
         }
     }
 
-    fn set_edge(&mut self, edge: Edge, clock: Clock, at: Timestamp, strength: Option<f64>, is_there: bool) {
-        let wins = self.edges.get(&edge).is_none_or(|known| clock >= known.clock);
-        if wins {
-            if edge.relation == SUPERSEDES {
-                if let (Ok(newer), Ok(older)) = (edge.from.parse(), edge.to.parse()) {
-                    self.in_edges.extend([newer, older]);
-                    let said = self.said_older.entry(newer).or_default();
-                    said.retain(|known| *known != older);
-                    if is_there {
-                        said.push(older);
-                    }
+    fn set_edge(&mut self, mut edge: Edge, record: EdgeRecord) {
+        let ends = (edge.from.parse::<MemoryId>(), edge.to.parse::<MemoryId>());
+        if edge.relation == CONTRADICTS
+            && let (Ok(a), Ok(b)) = ends
+        {
+            // It has no direction.
+            edge = contradiction(a, b);
+        }
+        if self.edges.get(&edge).is_some_and(|known| record.clock < known.clock) {
+            return;
+        }
+        match (edge.relation.as_str(), ends) {
+            (SUPERSEDES, (Ok(newer), Ok(older))) => {
+                self.in_edges.extend([newer, older]);
+                let said = self.said_older.entry(newer).or_default();
+                said.retain(|known| *known != older);
+                if record.is_there {
+                    said.push(older);
                 }
                 self.edges_changed = true;
             }
-            self.edges.insert(edge, EdgeRecord { clock, at, strength, is_there });
+            (CONTRADICTS, (Ok(a), Ok(b))) => {
+                for (one, other) in [(a, b), (b, a)] {
+                    let others = self.disputed.entry(one).or_default();
+                    if !others.contains(&other) {
+                        others.push(other);
+                    }
+                }
+            }
+            _ => {}
         }
+        self.edges.insert(edge, record);
     }
 
     /// Works out which memories are superseded, after lines were applied. Edges count in order; one that would close
@@ -472,10 +528,64 @@ impl State {
         self.edges.iter().filter(|(_, record)| record.is_there).map(|(edge, record)| (edge, record.strength))
     }
 
+    /// The memory that stands for `id` now: itself, or what took its place at last.
+    pub fn standing_for(&self, id: MemoryId) -> MemoryId {
+        let mut at = id;
+        // There are no circles, and every step leads to a newer one.
+        while let Some(superseded) = self.get(at).and_then(|memory| memory.superseded) {
+            at = superseded.by;
+        }
+        at
+    }
+
+    /// Whether a relation holds, and how strong it is.
+    pub fn edge(&self, edge: &Edge) -> Option<Option<f64>> {
+        self.edges.get(edge).filter(|record| record.is_there).map(|record| record.strength)
+    }
+
+    /// Memories that were said to take the place of `older`, whether or not it counts now, ascending.
+    pub fn said_newer(&self, older: MemoryId) -> Vec<MemoryId> {
+        let said = self.said_older.iter().filter(|(_, olders)| olders.contains(&older));
+        let mut newer: Vec<MemoryId> = said.map(|(newer, _)| *newer).collect();
+        newer.sort_unstable();
+        newer
+    }
+
+    /// What was said last of whether two memories contradict each other, if anything was.
+    pub fn contradiction(&self, a: MemoryId, b: MemoryId) -> Option<Contradiction<'_>> {
+        let record = self.edges.get(&contradiction(a, b))?;
+        Some(Contradiction {
+            ids: (a.min(b), a.max(b)),
+            at: record.at,
+            is_there: record.is_there,
+            hash: record.hash.as_deref(),
+            is_by_rule: record.is_by_rule,
+        })
+    }
+
+    /// What was said last of each contradiction that the memory was ever part of.
+    pub fn contradictions_of(&self, id: MemoryId) -> impl Iterator<Item = Contradiction<'_>> {
+        let others = self.disputed.get(&id).into_iter().flatten();
+        others.filter_map(move |other| self.contradiction(id, *other))
+    }
+
+    /// What was said last of every pair that was ever said to be in contradiction, oldest first.
+    pub fn contradictions(&self) -> Vec<Contradiction<'_>> {
+        let pairs = self.disputed.iter().flat_map(|(id, others)| others.iter().map(move |other| (*id, *other)));
+        let mut all: Vec<Contradiction<'_>> =
+            pairs.filter(|(a, b)| a < b).filter_map(|(a, b)| self.contradiction(a, b)).collect();
+        all.sort_unstable_by_key(|known| (known.at, known.ids));
+        all
+    }
+
     /// Supersessions (newer, older) that would close a circle and therefore count for nothing.
     pub fn circles(&self) -> &[(MemoryId, MemoryId)] {
         &self.circles
     }
+}
+
+fn contradiction(a: MemoryId, b: MemoryId) -> Edge {
+    Edge { from: a.min(b).to_string(), to: a.max(b).to_string(), relation: CONTRADICTS.into() }
 }
 
 #[cfg(test)]

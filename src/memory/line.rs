@@ -43,6 +43,8 @@ pub enum Op {
     Forgotten,
     /// The memory is to be erased everywhere.
     Purge,
+    /// Something was taken back of which nothing was left to take back.
+    Undo,
     /// This journal was published to a remote.
     Publish,
     /// Written by a newer Ebbmark: kept and skipped.
@@ -231,7 +233,7 @@ pub struct Line {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<MemoryId>,
 
-    /// How it was used: recalled, mentioned, touched, reviewed.
+    /// How it was used: recalled, mentioned, touched, reviewed. `relate`: `rule` where a rule found it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
     /// Hours in which it was used.
@@ -260,7 +262,8 @@ pub struct Line {
     /// Path of the note from the vault's root, or (`forget`) in its trash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Hash of the note's bytes as last seen; `purge`: salted hash of the text.
+    /// Hash of the note's bytes as last seen; `purge`: salted hash of the text; `relate`, `unrelate` of `contradicts`:
+    /// hash of both texts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// `promote`, `note`: the numbers that stood in the note then.
@@ -289,6 +292,13 @@ pub struct Line {
     /// `publish`: what was published.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<String>,
+
+    /// How many lines were written in one go, on the first of several.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lines: u32,
+    /// Number of the first line of what this and the lines written with it take back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
 
     /// The caller's key of an idempotent call.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -140,7 +140,7 @@ fn a_purge_takes_a_glued_line_out_of_a_copy_and_leaves_the_other() {
     let lines = lines_of(&journal);
     let copy = store.home().join("short-term/here 2.jsonl");
     fs::write(&copy, [lines[0], lines[1].trim_ascii_end(), lines[2]].concat()).unwrap();
-    let mut request = ForgetRequest { ids: vec![id], purge: Some(true), preview_token: None };
+    let mut request = ForgetRequest { ids: vec![id], purge: Some(true), ..ForgetRequest::default() };
     request.preview_token = engine.forget(&request).unwrap().preview_token;
     assert!(request.preview_token.is_some());
     engine.forget(&request).unwrap();

@@ -46,17 +46,20 @@ fn remember_says_what_became_of_each_memory_and_why() {
     {
       "results": [
         {
-          "outcome": "saved",
+          "outcome": "superseded",
           "id": "am0w0hkh9bn6",
           "kind": "fact",
-          "why": "new; fact: `api is` in the text",
+          "why": "new; fact: `api is` in the text; takes the place of \"The port of the API is 8080\": port of api is 8081, was 8080",
           "similar": [
             {
               "id": "cm8ta804yktd",
               "text": "The port of the API is 8080",
-              "relation": "near",
+              "relation": "same_slot",
               "score": 0.95
             }
+          ],
+          "superseded": [
+            "cm8ta804yktd"
           ]
         }
       ]

@@ -337,7 +337,7 @@ fn a_purge_leaves_no_error_about_a_stale_copy() {
     let text = Some("Shelf 4 of pine".to_owned());
     store.engine().change(ReviseRequest { id: revised, text, ..ReviseRequest::default() });
     let engine = store.engine();
-    let mut request = ForgetRequest { ids: vec![id], purge: Some(true), preview_token: None };
+    let mut request = ForgetRequest { ids: vec![id], purge: Some(true), ..ForgetRequest::default() };
     request.preview_token = engine.forget(&request).unwrap().preview_token;
     engine.forget(&request).unwrap();
     let answer = examined(&store.engine(), true, false);

@@ -72,7 +72,10 @@ fn its_tools_are_the_ones_that_were_agreed() {
         tool["annotations"].clone()
     };
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-    assert_eq!(names, ["remember", "recall", "open", "revise", "reinforce", "forget", "promote", "inspect"]);
+    assert_eq!(
+        names,
+        ["remember", "recall", "open", "revise", "reinforce", "forget", "relate", "promote", "review", "inspect"]
+    );
     for name in ["recall", "open", "inspect"] {
         assert_eq!(hints(name), json!({ "readOnlyHint": true, "openWorldHint": false }), "{name}");
     }

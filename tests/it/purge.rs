@@ -25,7 +25,7 @@ fn marker(number: usize) -> String {
 
 fn purge_request(ids: &[&str], token: Option<String>) -> ForgetRequest {
     let ids = ids.iter().map(ToString::to_string).collect();
-    ForgetRequest { ids, purge: Some(true), preview_token: token }
+    ForgetRequest { ids, purge: Some(true), preview_token: token, ..ForgetRequest::default() }
 }
 
 /// Both steps of a purge.
@@ -613,7 +613,7 @@ fn a_token_holds_for_what_was_shown_and_for_ten_minutes() {
     store.engine().change(ReviseRequest { tags: Some(vec!["drinks".into()]), ..revision });
     assert!(refused(&[&tea], &token, 0).contains(not_for_these));
     assert!(store.engine().find(&tea).is_some() && store.engine().find(&bicycle).is_some());
-    let alone = ForgetRequest { ids: vec![tea.clone()], purge: None, preview_token: Some(token) };
+    let alone = ForgetRequest { ids: vec![tea.clone()], preview_token: Some(token), ..ForgetRequest::default() };
     assert!(store.engine().forget(&alone).unwrap_err().to_string().contains("belongs to a purge"));
 
     // A use changes nothing that was shown, and any process of the home knows its tokens.

@@ -183,6 +183,11 @@ impl Server {
         assert_eq!(result["content"].as_array().map(Vec::len), Some(1), "{reply}");
         if let Some(schema) = self.output_schemas.get(tool) {
             fits(schema, &result["structuredContent"]).unwrap_or_else(|why| panic!("{tool}: {why}: {reply}"));
+            // Of an answer that may have any of its fields, the schema names all.
+            let is_promised = tool != "inspect" && result["isError"] == false;
+            for name in schema["properties"].as_object().unwrap().keys().filter(|_| is_promised) {
+                assert!(result["structuredContent"].get(name).is_some(), "{tool} promises {name}: {reply}");
+            }
         }
         result
     }

@@ -15,7 +15,8 @@ use serde_json::{Map, Value, json};
 
 use super::home::{Home, findings, opened};
 
-const TOOLS: [&str; 8] = ["remember", "recall", "open", "revise", "reinforce", "forget", "promote", "inspect"];
+const TOOLS: [&str; 10] =
+    ["remember", "recall", "open", "revise", "reinforce", "forget", "promote", "inspect", "relate", "review"];
 /// Arguments that may be given as the JSON of one value.
 const NAMES: [&str; 30] = [
     "memories",

@@ -255,15 +255,19 @@ impl Model {
     }
 
     pub(super) fn restore(&mut self, ids: &[String], faded: &[String], now: Timestamp, answer: &RestoreAnswer) {
+        let replaced: BTreeSet<String> = self.superseded().into_keys().map(str::to_owned).collect();
         let comes_back = |id: &&String| {
             let known = &self.memories[*id];
-            faded.contains(id) || known.forgotten.is_some() && !known.is_gone
+            let is_hidden = faded.contains(id) || replaced.contains(*id) && known.forgotten.is_none();
+            is_hidden || known.forgotten.is_some() && !known.is_gone
         };
         let expected: BTreeSet<&String> = ids.iter().filter(comes_back).collect();
         assert_eq!(answer.restored.iter().map(|restored| &restored.id).collect::<BTreeSet<_>>(), expected);
         for id in answer.restored.iter().map(|restored| &restored.id) {
             let known = self.memories.get_mut(id).unwrap();
-            if known.forgotten.take().is_none() {
+            if known.forgotten.is_none() && replaced.contains(id) {
+                self.told_edges.retain(|(_, _, older)| older != id);
+            } else if known.forgotten.take().is_none() {
                 known.hours.insert(now.hour());
             } else {
                 let olders = self.said_to_replace(id);

@@ -1,0 +1,98 @@
+//! Commands on what is related and what there is to decide: twins of the MCP tools.
+#![allow(clippy::doc_markdown, reason = "what clap shows on the terminal is no Markdown")]
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Door;
+use super::memories::code;
+use crate::engine::{Judge, RelateRequest, Resolve, ReviewRequest, say};
+use crate::error::Result;
+
+#[derive(Debug, Args)]
+pub(super) struct Relate {
+    /// An id, or the name of an entity
+    from: String,
+    /// related, causes, supports, contradicts, supersedes, has_decision or another word
+    #[arg(value_name = "TYPE")]
+    relation: String,
+    /// An id, or the name of an entity
+    to: String,
+    /// 0 to 1
+    #[arg(long)]
+    strength: Option<f64>,
+    /// Take the relation back
+    #[arg(long)]
+    remove: bool,
+}
+
+impl Relate {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        let Relate { from, relation, to, strength, remove } = self;
+        let request = RelateRequest { from, to, relation, strength, remove: Some(remove) };
+        door.say(&door.engine.relate(&request)?, say::relate)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Review {
+    /// conflicts, proposals, fading, due, duplicates or vanished; all if absent
+    #[arg(value_name = "LIST")]
+    about: Vec<String>,
+    /// End this conflict; without --token only say what would be
+    #[arg(long, value_name = "CONFLICT", requires = "keep")]
+    resolve: Option<String>,
+    /// The id that holds, both, or merge
+    #[arg(long, value_name = "WHAT", requires = "resolve")]
+    keep: Option<String>,
+    /// With --keep merge: what is true
+    #[arg(long, requires = "resolve")]
+    text: Option<String>,
+    /// From the preview: do it
+    #[arg(long, requires = "resolve")]
+    token: Option<String>,
+    /// Promote what is proposed
+    #[arg(long, value_name = "ID")]
+    approve: Vec<String>,
+    /// Never propose this again
+    #[arg(long, value_name = "ID")]
+    reject: Vec<String>,
+    /// Bring this back
+    #[arg(long, value_name = "ID")]
+    restore: Vec<String>,
+    /// Let the rules judge everything that is there: what replaces what, and what contradicts it
+    #[arg(long)]
+    judge: bool,
+    /// With --judge: only say what would follow
+    #[arg(long, requires = "judge")]
+    dry_run: bool,
+    /// Entries of a list, 1 to 100
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
+    limit: Option<u32>,
+}
+
+impl Review {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        door.read_back();
+        let resolve =
+            self.resolve.map(|conflict| Resolve { conflict, keep: self.keep.unwrap_or_default(), text: self.text });
+        let request = ReviewRequest {
+            about: self.about,
+            resolve,
+            approve: self.approve,
+            reject: self.reject,
+            restore: self.restore,
+            limit: self.limit,
+            preview_token: self.token,
+            judge: match (self.judge, self.dry_run) {
+                (false, _) => Judge::No,
+                (true, true) => Judge::Dry,
+                (true, false) => Judge::Yes,
+            },
+        };
+        let answer = door.engine.review(&request)?;
+        door.say(&answer, say::review)?;
+        Ok(code(answer.problems.is_empty()))
+    }
+}
