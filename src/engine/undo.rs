@@ -67,6 +67,11 @@ impl Engine {
                 return Err(Error::NotFound { what: "operation of this machine to take back".into() });
             };
             let (of, number) = (first.line.at, first.number);
+            let purged = draft.store().state.all_purged().map(|(id, purge)| (purge.order, id)).max();
+            if let Some((_, id)) = purged.filter(|(order, _)| *order > first.line.order()) {
+                let why = format!("{id} was purged since, and that cannot be taken back");
+                return Err(Error::invalid("undo", why, "what came before it stays as it is"));
+            }
             for told in operation.iter().rev() {
                 self.add_opposite(draft, told, &mut opposite)?;
             }
@@ -169,10 +174,6 @@ impl Engine {
                 drop(store);
                 self.add_demotion(&memory, opposite)?;
             }
-            (Op::Purge, Some(id)) => {
-                let why = format!("{id} was purged, and that cannot be taken back");
-                return Err(Error::invalid("undo", why, "what came before it stays as it is"));
-            }
             (Op::Relate | Op::Unrelate, _) => {
                 let was = if line.op == Op::Relate { "related" } else { "took back" };
                 let name = |part: &Option<String>| part.clone().unwrap_or_default();
@@ -243,7 +244,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Takes the note away: the memory is short-term again, and is not promoted by itself any more.
+    /// Takes the note away: the memory is short-term again. What had a note once is not promoted by itself again.
     fn add_demotion(&self, memory: &Memory, opposite: &mut Opposite) -> Result<()> {
         let Some(note) = memory.note.as_ref() else { return Ok(()) };
         match self.vault.read(&note.path) {
@@ -261,7 +262,6 @@ impl Engine {
         opposite.undone.push(format!("promoted {} to {}", memory.id, note.path));
         opposite.lines.push(Line { gone: true, ..Line::about(Op::Note, memory.id) });
         opposite.lines.push(memory.whole_line(Op::Restore, Vec::new()));
-        opposite.lines.push(Line { trusted: Some(false), ..Line::about(Op::Revise, memory.id) });
         Ok(())
     }
 }
@@ -272,7 +272,7 @@ fn is_operation(line: &Line) -> bool {
         Op::Remember => !line.again || !line.supersedes.is_empty(),
         // With a note, both are said in one line. What a person wrote is none of ours.
         Op::Note => line.by == Some(By::Ebbmark) && !changed_fields(line).is_empty(),
-        Op::Revise | Op::Forget | Op::Restore | Op::Relate | Op::Unrelate | Op::Promote | Op::Purge => true,
+        Op::Revise | Op::Forget | Op::Restore | Op::Relate | Op::Unrelate | Op::Promote => true,
         _ => false,
     }
 }

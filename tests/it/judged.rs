@@ -339,7 +339,8 @@ fn what_two_machines_said_is_judged_when_asked_for() {
     let mut other = Store::on_machine("other");
     other.pass_days(2);
     let foreign = told(&other.engine(), "Lives in Munich");
-    std::fs::copy(other.journal(), store.home().join("short-term/other.jsonl")).unwrap();
+    let (_, foreign_journal) = other.journals().pop_first().unwrap();
+    std::fs::write(store.home().join("short-term/other.jsonl"), foreign_journal).unwrap();
     let engine = store.engine();
     assert_eq!(engine.hits("lives").len(), 2);
     let judge = |judge: Judge| engine.review(&ReviewRequest { judge, ..ReviewRequest::default() }).unwrap();

@@ -46,7 +46,7 @@ fn it_serves_without_a_handshake() {
     let versions = discovered["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")), "{discovered}");
     let listed = server.request("tools/list", json!({ "_meta": meta() }))["result"].clone();
-    assert_eq!(listed["tools"].as_array().map(Vec::len), Some(8));
+    assert_eq!(listed["tools"].as_array().map(Vec::len), Some(10));
     assert_eq!(listed["resultType"], "complete");
 
     let mut call = |name: &str, arguments: Value| {
@@ -599,7 +599,7 @@ fn a_home_that_cannot_be_opened_is_said_in_each_call_until_it_can() {
     let place = Place::new();
     place.configured("[decay\n");
     let mut server = place.serve(&[]);
-    assert_eq!(server.tools().len(), 8);
+    assert_eq!(server.tools().len(), 10);
     for _ in 0..2 {
         let (error, _) = server.fail("recall", json!({ "query": "x" }));
         assert!(error["error"].as_str().unwrap().contains("config.toml"), "{error}");

@@ -100,12 +100,14 @@ fn what_was_changed_since_stays() {
 fn a_purge_is_not_taken_back() {
     let store = Store::new();
     let engine = store.engine();
+    engine.save("Sings in a choir");
     let id = engine.save("Owns a red bicycle");
     let mut request = ForgetRequest { ids: vec![id], purge: Some(true), ..ForgetRequest::default() };
     request.preview_token = engine.forget(&request).unwrap().preview_token;
     engine.forget(&request).unwrap();
     let error = engine.undo().unwrap_err().to_string();
     assert!(error.contains("purged"), "{error}");
+    assert_eq!(engine.texts(""), ["Sings in a choir"], "and nothing else is in its place");
 }
 
 #[test]
