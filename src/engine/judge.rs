@@ -19,6 +19,10 @@ use crate::words;
 
 /// Best lexical matches that are compared with a new memory.
 pub(super) const CANDIDATES: usize = 12;
+/// Memories of one slot that are compared with a new one, the newest.
+pub(super) const MAX_FILLERS: usize = 32;
+/// Below this bigram likeness, a memory that fills no slot of the new one is about something else.
+const ALIKE: f32 = 0.3;
 /// Memories that a reply shows as near.
 const MAX_NEAR: usize = 3;
 /// Memories that a reply shows as replaced or contradicted.
@@ -73,8 +77,10 @@ impl Earlier {
         }
     }
 
+    /// The newest that fill one of these slots.
     fn fillers(&self, keys: &[u64]) -> impl Iterator<Item = &Memory> {
-        let places = keys.iter().filter_map(|key| self.by_slot.get(key)).flatten();
+        let places = keys.iter().filter_map(|key| self.by_slot.get(key));
+        let places = places.flat_map(|places| places.iter().rev().take(MAX_FILLERS));
         places.filter_map(|place| self.memories.get(*place)).filter(|memory| !self.replaced.contains(&memory.id))
     }
 }
@@ -107,23 +113,26 @@ impl Engine {
         let new = prepared.as_memory(MemoryId::from_bits(0), draft.now);
         let statement = Statement::new(&new.text, new.kind, new.dated());
         let keys: Vec<u64> = statement.slots().iter().map(Slot::key).collect();
-        if !keys.is_empty() {
-            let fillers = self.store_mut().fillers(&keys);
-            let fillers: Vec<MemoryId> = fillers.into_iter().filter(|id| !others.contains(id)).collect();
-            others.extend(fillers);
-        }
+        let fillers = if keys.is_empty() { Vec::new() } else { self.store_mut().fillers(&keys) };
+        others.retain(|id| !fillers.contains(id));
         let store = draft.store();
         let named: Vec<MemoryId> =
             prepared.supersedes.iter().filter_map(|id| Self::resolve(&store.state, id).ok()).collect();
         let bigrams = Bigrams::of(&new.text);
         let mut found = Found::default();
-        let known = others.into_iter().filter_map(|id| store.state.get(id)).filter(|memory| is_current(memory));
-        for memory in known.chain(earlier.fillers(&keys)) {
+        let current = |ids: Vec<MemoryId>| {
+            let known = ids.into_iter().filter_map(|id| store.state.get(id));
+            known.filter(|memory| is_current(memory)).collect::<Vec<&Memory>>()
+        };
+        let fillers: Vec<&Memory> = current(fillers).into_iter().chain(earlier.fillers(&keys)).collect();
+        let alike = current(others).into_iter().map(|memory| (memory, false));
+        for (memory, fills_slot) in alike.chain(fillers.into_iter().map(|memory| (memory, true))) {
             if could_be_same(memory, &new) && is_same_fact(&memory.text, &new.text) {
                 return Ok(Known::Before(memory.id, format!("says the same as \"{}\"", say::short(&memory.text))));
             }
-            if !named.contains(&memory.id) {
-                found.add(memory, &new, &statement, bigrams.dice(&memory.text));
+            let likeness = bigrams.dice(&memory.text);
+            if !named.contains(&memory.id) && (fills_slot || likeness >= ALIKE) {
+                found.add(memory, &new, &statement, likeness);
             }
         }
         Ok(Known::New(found.relations()))

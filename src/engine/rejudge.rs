@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::conflict::{contradiction, relation};
-use super::judge::{CANDIDATES, is_comparable, is_current};
+use super::judge::{CANDIDATES, MAX_FILLERS, is_comparable, is_current};
 use super::review::{ReviewAnswer, ReviewItem};
 use super::store::Store;
 use super::{Engine, say};
@@ -14,9 +14,6 @@ use crate::memory::{Line, Memory, Op, SUPERSEDES};
 use crate::similarity::Bigrams;
 use crate::slots::{Relation, Slot, Statement, judge};
 use crate::words;
-
-/// Memories of a slot that each one is compared with, the newest.
-const MAX_FILLERS: usize = 32;
 
 /// What the rules find.
 #[derive(Default)]

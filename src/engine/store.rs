@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::fit::{Shapes, Sketch, meant, seat};
+use super::judge::MAX_FILLERS;
 use super::own_notes::{OwnNote, Shelf};
 use crate::clock::Timestamp;
 use crate::embedding::{Model, Vector};
@@ -22,8 +23,8 @@ use crate::words;
 /// Postings that are walked for the candidates of one new memory; the rarest word's in any case.
 const MAX_CANDIDATE_POSTINGS: usize = 2_000;
 
-/// Memories of a slot that a new one is compared with.
-const MAX_FILLERS: usize = 32;
+/// Memories of a slot of which the newest that hold are looked for.
+const MOST_LOOKED_AT: usize = 1_000;
 
 /// Vectors that are made before a new process answers, where the file with them is gone: about half a second's. The
 /// rest follows in the background.
@@ -439,24 +440,27 @@ impl Store {
         ids
     }
 
-    /// Memories that fill one of these slots, or did at some time, the newest first and not all where there are many.
+    /// Memories that fill one of these slots, or did at some time; of many the newest, ascending.
     pub(super) fn fillers(&mut self, keys: &[u64]) -> Vec<MemoryId> {
         let fillers = self.fillers.get_or_insert_with(|| {
+            let mut memories: Vec<&Memory> = self.state.memories().collect();
+            memories.sort_unstable_by_key(|memory| (memory.dated(), memory.id));
             let mut fillers: HashMap<u64, Vec<MemoryId>> = HashMap::new();
-            for memory in self.state.memories() {
+            for memory in memories {
                 for key in slot_keys(memory) {
                     fillers.entry(key).or_default().push(memory.id);
                 }
             }
             fillers
         });
-        let ids = keys.iter().filter_map(|key| fillers.get(key)).flatten();
-        let current = ids.filter_map(|id| self.state.get(*id)).filter(|memory| memory.superseded.is_none());
-        let mut newest: Vec<(Timestamp, MemoryId)> = current.map(|memory| (memory.dated(), memory.id)).collect();
-        newest.sort_unstable_by(|a, b| b.cmp(a));
+        let mut newest: Vec<MemoryId> = Vec::new();
+        for ids in keys.iter().filter_map(|key| fillers.get(key)) {
+            let is_current = |id: &&MemoryId| self.state.get(**id).is_some_and(|memory| memory.superseded.is_none());
+            newest.extend(ids.iter().rev().take(MOST_LOOKED_AT).filter(is_current).take(MAX_FILLERS));
+        }
+        newest.sort_unstable();
         newest.dedup();
-        newest.truncate(MAX_FILLERS);
-        newest.into_iter().map(|(_, id)| id).collect()
+        newest
     }
 
     /// The memories that share the rarest words with a text: enough to find what says nearly the same, without
