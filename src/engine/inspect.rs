@@ -221,7 +221,7 @@ impl Engine {
             match memory.status(&self.config, now) {
                 Status::Active => {
                     active += 1;
-                    *kinds.entry(memory.kind.as_str().into()).or_default() += 1;
+                    *kinds.entry(memory.current_kind(&self.config).as_str().into()).or_default() += 1;
                     if !memory.is_kept_by_rule(now) && trace.is_fading(&self.config.decay, now) {
                         fading += 1;
                     }
@@ -279,7 +279,7 @@ impl Engine {
                 let trace = memory.trace(&self.config);
                 let why = format!(
                     "{} of strength {}, used {} times, last {} days ago: its score is below {}",
-                    memory.kind,
+                    memory.current_kind(&self.config),
                     round(trace.strength),
                     trace.uses(),
                     trace.idle_days(now).round(),
@@ -288,7 +288,7 @@ impl Engine {
                 FadedMemory {
                     id: memory.id.to_string(),
                     text: super::say::short(&memory.text),
-                    kind: memory.kind.as_str().into(),
+                    kind: memory.current_kind(&self.config).as_str().into(),
                     score: round(trace.score(&self.config.decay, now)),
                     since: trace.fades_at(&self.config.decay),
                     why,
@@ -307,7 +307,7 @@ impl Engine {
         let active = store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Active);
         for memory in active {
             let strength_now = memory.trace(&self.config).score(&self.config.decay, now);
-            by_kind.entry(memory.kind.as_str()).or_default().push((strength_now, memory));
+            by_kind.entry(memory.current_kind(&self.config).as_str()).or_default().push((strength_now, memory));
         }
         let each = (limit / by_kind.len().max(1)).max(1);
         by_kind

@@ -11,6 +11,7 @@ use crate::clock::{Hour, Timestamp};
 use crate::error::{Error, Result};
 use crate::files::Patience;
 use crate::id::MemoryId;
+use crate::kinds::Kind;
 use crate::memory::{Line, Memory, Op};
 
 /// What `boost` adds to the strength.
@@ -54,6 +55,10 @@ pub struct Reinforced {
     pub counted: bool,
     /// Strength after, 0 to 2.
     pub strength: f64,
+    /// Its kind now, where this use changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub became: Option<String>,
 }
 
 /// The answer, in the order of the ids.
@@ -112,7 +117,7 @@ impl Engine {
         let (context, not_found) = (contexts(None, Some(&request.context)), std::cell::RefCell::new(Vec::new()));
         let ids = self.write(now, |draft| {
             let store = draft.store();
-            let (mut lines, mut before): (_, Vec<(MemoryId, f64, bool)>) = (Vec::new(), Vec::new());
+            let (mut lines, mut before): (_, Vec<(MemoryId, f64, u32, Kind)>) = (Vec::new(), Vec::new());
             for text in &request.ids {
                 let Ok(memory) = Self::resolve_existing(&store.state, text) else {
                     not_found.borrow_mut().push(text.clone());
@@ -122,8 +127,8 @@ impl Engine {
                     continue;
                 }
                 let trace = memory.trace(&self.config);
-                let counted = !memory.uses.hours.contains(&now.hour());
-                before.push((memory.id, trace.score(&self.config.decay, now), counted));
+                let score = trace.score(&self.config.decay, now);
+                before.push((memory.id, score, trace.uses(), memory.current_kind(&self.config)));
                 lines.push(Line {
                     how: Some(how.into()),
                     hours: vec![now.hour()],
@@ -146,18 +151,33 @@ impl Engine {
             Ok((lines, before))
         })?;
         let store = self.store();
-        let results = ids.into_iter().filter_map(|(id, old_score, counted)| {
-            let trace = store.state.get(id)?.trace(&self.config);
+        let results = ids.into_iter().filter_map(|(id, old_score, old_uses, old_kind)| {
+            let memory = store.state.get(id)?;
+            let trace = memory.trace(&self.config);
+            let kind = memory.current_kind(&self.config);
             Some(Reinforced {
                 id: id.to_string(),
                 old_score: round(old_score),
                 new_score: round(trace.score(&self.config.decay, now)),
                 uses: trace.uses(),
-                counted,
+                counted: trace.uses() > old_uses,
                 strength: round(trace.strength),
+                became: (kind != old_kind).then(|| kind.as_str().into()),
             })
         });
         Ok(ReinforceAnswer { results: results.collect(), not_found: not_found.into_inner() })
+    }
+
+    /// What a memory's kind will have become by this line, where that changes it.
+    pub(super) fn kind_after(&self, memory: &Memory, line: &Line) -> Option<Kind> {
+        let mut after = Memory::new(memory.id);
+        (after.kind, after.is_kind_chosen) = (memory.kind, memory.is_kind_chosen);
+        after.uses.clone_from(&memory.uses);
+        after.uses.hours.extend(line.hours.iter().filter(|hour| !memory.uses.hours.contains(hour)));
+        after.uses.hours.sort_unstable();
+        after.uses.mentions.push((0, 1));
+        let kind = after.current_kind(&self.config);
+        (kind != memory.current_kind(&self.config)).then_some(kind)
     }
 
     /// Notes that recall returned these memories. Never waits: they are written by [`Engine::flush_uses`] or by the
@@ -166,7 +186,7 @@ impl Engine {
         let mut pending = self.pending();
         for id in ids {
             let using = PendingUse { id: *id, hour: now.hour(), contexts: contexts.to_vec() };
-            if !pending.contains(&using) {
+            if self.config.decay.gap_hours == 0 || !pending.contains(&using) {
                 pending.push(using);
             }
         }
@@ -195,12 +215,14 @@ impl Engine {
             let is_known = memory.uses.hours.contains(&using.hour)
                 && using.contexts.iter().all(|context| memory.uses.contexts.contains(context));
             let is_ahead = ahead.iter().any(|line| line.id == Some(using.id) && line.hours.contains(&using.hour));
-            if is_known || is_ahead {
+            let counts_all = self.config.decay.gap_hours == 0;
+            if (is_known && !counts_all) || is_ahead {
                 continue;
             }
             if let Some(line) = lines.iter_mut().find(|line| line.id == Some(using.id)) {
                 line.hours.push(using.hour);
                 line.contexts.extend_from_slice(&using.contexts);
+                line.mentions += u32::from(counts_all);
                 continue;
             }
             lines.push(Line {

@@ -189,13 +189,14 @@ pub fn open(answer: &OpenAnswer) -> String {
         };
         line!(
             text,
-            "  strength {}, used {} on {}, score {}, half-life {} days, {fades}{}",
+            "  strength {}, used {} on {}, score {}, half-life {} days, {fades}{}{}",
             opened.strength,
             plural(opened.uses as usize, "time", "times"),
             plural(opened.days_used as usize, "day", "days"),
             opened.memory.score,
             opened.half_life_days,
-            if opened.pinned { ", pinned" } else { "" }
+            if opened.pinned { ", pinned" } else { "" },
+            opened.told_as.as_ref().map_or(String::new(), |kind| format!(", told as a {kind}"))
         );
         if let Some(address) = &opened.obsidian {
             line!(text, "  {address}");
@@ -257,7 +258,7 @@ pub fn revise(answer: &ReviseAnswer) -> String {
 pub fn reinforce(answer: &ReinforceAnswer) -> String {
     let mut text = String::new();
     for result in &answer.results {
-        let counted = if result.counted { "" } else { " (this hour was counted already)" };
+        let counted = if result.counted { "" } else { " (one use with the last)" };
         line!(
             text,
             "{}: score {} → {}, {}, strength {}{counted}",
@@ -267,6 +268,9 @@ pub fn reinforce(answer: &ReinforceAnswer) -> String {
             plural(result.uses as usize, "use", "uses"),
             result.strength
         );
+        if let Some(kind) = &result.became {
+            line!(text, "  used so often, it is now: {kind}");
+        }
     }
     not_found(&mut text, &answer.not_found);
     text
