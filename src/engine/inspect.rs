@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::doctor::Health;
+use super::due::DueAnswer;
 use super::misses::Miss;
 use super::remember::round;
 use super::{Engine, lenient};
@@ -34,13 +35,15 @@ pub enum View {
     Overview,
     /// What has faded, and why.
     Faded,
+    /// What is worth a look: nearly faded, or valuable and long unused.
+    Due,
 }
 
 /// A request to inspect.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InspectRequest {
-    /// health, stats, overview or faded; stats if absent.
+    /// health, stats, overview, faded or due; stats if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<View>,
     /// Entries of a list, 50 if absent.
@@ -150,6 +153,9 @@ pub struct InspectAnswer {
     /// View `faded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faded: Option<FadedAnswer>,
+    /// View `due`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<DueAnswer>,
     /// Why it may be less than there is; view `health` says all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
@@ -202,6 +208,7 @@ impl Engine {
             View::Stats => answer.stats = Some(self.stats(now)),
             View::Overview => answer.overview = Some(self.overview(now, limit)),
             View::Faded => answer.faded = Some(self.faded(now, limit)),
+            View::Due => answer.due = Some(self.due(now, limit)),
         }
         Ok(answer)
     }
@@ -362,7 +369,7 @@ impl std::str::FromStr for View {
 
     fn from_str(text: &str) -> Result<Self> {
         serde_json::from_value(serde_json::Value::String(text.to_lowercase())).map_err(|_| {
-            Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview or faded")
+            Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview, faded or due")
         })
     }
 }

@@ -8,6 +8,7 @@ mod adopt;
 mod commit;
 mod compact;
 mod doctor;
+mod due;
 mod filter;
 mod fit;
 mod forget;
@@ -37,6 +38,7 @@ mod seen;
 mod setup;
 mod store;
 mod tidy;
+mod tune;
 mod upkeep;
 mod vanish;
 mod waiting;
@@ -50,6 +52,7 @@ use jiff::tz::TimeZone;
 
 pub use compact::CompactAnswer;
 pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
+pub use due::{DueAnswer, DueMemory};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
 pub use history::HistoryEntry;
 pub use inspect::{FadedAnswer, FadedMemory, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where};
@@ -69,6 +72,7 @@ pub use remember::{
 pub use revise::{ReviseAnswer, ReviseRequest};
 pub use setup::{InitAnswer, InitRequest};
 pub use tidy::{TidyAnswer, TidyRequest};
+pub use tune::{TuneAnswer, TunedKind};
 pub use upkeep::{Done, UpkeepTask, VaultChange, Watching};
 pub use why::WhyAnswer;
 

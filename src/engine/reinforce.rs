@@ -23,13 +23,17 @@ const MAX_STRENGTH: f64 = 2.0;
 /// Tag sets that share less than this are another context (Jaccard).
 const SAME_CONTEXT: f64 = 0.3;
 
+/// How contexts of use begin.
+const PROJECT: &str = "project:";
+const TAGS: &str = "tags:";
+
 /// A request to reinforce.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReinforceRequest {
     /// Ids, or unique prefixes of 4 characters or more.
     #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
-    /// Project or tags of the work it helped with.
+    /// Tags of the work it helped with; a project as `project:NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub context: Vec<String>,
     /// Also raise its strength.
@@ -81,21 +85,31 @@ pub(super) struct PendingUse {
 
 /// A project and a set of tags as contexts of use.
 pub(super) fn contexts(scope: Option<&str>, tags: Option<&[String]>) -> Vec<String> {
-    let mut contexts: Vec<String> = scope.map(|scope| format!("project:{scope}")).into_iter().collect();
+    let mut contexts: Vec<String> = scope.map(|scope| format!("{PROJECT}{scope}")).into_iter().collect();
     if let Some(tags) = tags.filter(|tags| !tags.is_empty()) {
         let mut tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         tags.sort_unstable();
-        contexts.push(format!("tags:{}", tags.join(",")));
+        contexts.push(format!("{TAGS}{}", tags.join(",")));
     }
     contexts
 }
 
-/// Whether a use with these words is in another context than the memory's own tags and former uses.
-fn is_other_context(memory: &Memory, words: &[String], context: &str) -> bool {
-    if words.is_empty() || memory.tags.is_empty() || memory.uses.contexts.iter().any(|known| known == context) {
+/// Whether a use is in another context than the memory comes from and was used in: in another project, or with tags
+/// that it shares few of. What it comes from must be known to say so.
+fn is_other_context(memory: &Memory, context: &str) -> bool {
+    if memory.uses.contexts.iter().any(|known| known == context) {
         return false;
     }
-    let shared = words.iter().filter(|word| memory.tags.contains(word)).count() as f64;
+    if let Some(project) = context.strip_prefix(PROJECT) {
+        let is_of_other = memory.scope.as_ref().is_some_and(|own| own != project);
+        return is_of_other
+            || memory.scope.is_none() && memory.uses.contexts.iter().any(|known| known.starts_with(PROJECT));
+    }
+    let words: Vec<&str> = context.strip_prefix(TAGS).map(|tags| tags.split(',').collect()).unwrap_or_default();
+    if words.is_empty() || memory.tags.is_empty() {
+        return false;
+    }
+    let shared = words.iter().filter(|word| memory.tags.iter().any(|tag| tag == *word)).count() as f64;
     let all = (words.len() + memory.tags.len()) as f64 - shared;
     shared / all < SAME_CONTEXT
 }
@@ -114,7 +128,10 @@ impl Engine {
         if !["touched", "mentioned", "reviewed"].contains(&how) {
             return Err(Error::invalid("kind", format!("`{how}` is not known"), "use touched, mentioned or reviewed"));
         }
-        let (context, not_found) = (contexts(None, Some(&request.context)), std::cell::RefCell::new(Vec::new()));
+        let is_project = |word: &&String| word.starts_with(PROJECT);
+        let tags: Vec<String> = request.context.iter().filter(|word| !is_project(word)).cloned().collect();
+        let project = request.context.iter().find(is_project).and_then(|word| word.strip_prefix(PROJECT));
+        let (context, not_found) = (contexts(project, Some(&tags)), std::cell::RefCell::new(Vec::new()));
         let ids = self.write(now, |draft| {
             let store = draft.store();
             let (mut lines, mut before): (_, Vec<(MemoryId, f64, u32, Kind)>) = (Vec::new(), Vec::new());
@@ -127,8 +144,12 @@ impl Engine {
                     continue;
                 }
                 let trace = memory.trace(&self.config);
-                let score = trace.score(&self.config.decay, now);
-                before.push((memory.id, score, trace.uses(), memory.current_kind(&self.config)));
+                before.push((
+                    memory.id,
+                    trace.score(&self.config.decay, now),
+                    trace.uses(),
+                    memory.current_kind(&self.config),
+                ));
                 lines.push(Line {
                     how: Some(how.into()),
                     hours: vec![now.hour()],
@@ -140,7 +161,7 @@ impl Engine {
                 if request.boost.unwrap_or(false) {
                     gain += BOOST;
                 }
-                if context.first().is_some_and(|context| is_other_context(memory, &request.context, context)) {
+                if context.iter().any(|context| is_other_context(memory, context)) {
                     gain += CROSS_CONTEXT_BOOST;
                 }
                 let strength = (trace.strength + gain).min(MAX_STRENGTH);
@@ -233,6 +254,19 @@ impl Engine {
                 ..Line::about(Op::Use, using.id)
             });
         }
+        // A use in another context than before says more.
+        let gains: Vec<Line> = lines
+            .iter()
+            .filter_map(|line| {
+                let memory = store.state.get(line.id?)?;
+                let strength = memory.trace(&self.config).strength;
+                let gain = line.contexts.iter().any(|context| is_other_context(memory, context));
+                let raised = round((strength + CROSS_CONTEXT_BOOST).min(MAX_STRENGTH));
+                let is_raised = gain && raised > strength;
+                is_raised.then(|| Line { strength: Some(raised), ..Line::about(Op::Revise, memory.id) })
+            })
+            .collect();
+        lines.extend(gains);
         lines
     }
 

@@ -56,6 +56,10 @@ macro_rules! line {
     }};
 }
 
+mod dynamics;
+
+pub use dynamics::tune;
+
 fn not_found(text: &mut String, ids: &[String]) {
     if !ids.is_empty() {
         line!(text, "not found: {}", ids.join(", "));
@@ -491,6 +495,9 @@ pub fn inspect(answer: &InspectAnswer) -> String {
     }
     if let Some(stats) = &answer.stats {
         stats_lines(&mut text, stats);
+    }
+    if let Some(due) = &answer.due {
+        dynamics::due_lines(&mut text, due);
     }
     for kind in answer.overview.iter().flatten() {
         overview_lines(&mut text, kind);
