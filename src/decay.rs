@@ -52,7 +52,7 @@ pub fn retention(config: &DecayConfig, days: f64, half_life_days: f64, strength:
     if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// What `uses` multiply a score with: 1 or more. See [`Frequency`].
+/// What so many uses multiply a score with: 1 or more. See [`Frequency`].
 pub fn frequency(config: &DecayConfig, uses: u32) -> f64 {
     let uses = f64::from(uses);
     match config.frequency {
@@ -92,8 +92,10 @@ pub struct Trace<'a> {
     pub created: Timestamp,
     /// Hours in which it was used, ascending.
     pub hours: &'a [Hour],
-    /// Counted uses.
+    /// Counted uses: hours with any, and those that are no longer known by hour.
     pub uses: u32,
+    /// Of these, the ones that weigh: at least `gap_hours` apart.
+    pub occasions: u32,
 }
 
 /// Whether a memory may be promoted, and why (not).
@@ -159,7 +161,7 @@ impl Trace<'_> {
 
     fn score_after(&self, config: &DecayConfig, days: f64) -> f64 {
         let left = retention(config, days / self.spacing(config), self.half_life_days, self.strength);
-        let share = frequency(config, self.uses) * left;
+        let share = frequency(config, self.occasions) * left;
         self.strength * if config.frequency == Frequency::Capped { share.min(1.0) } else { share }
     }
 
@@ -264,7 +266,14 @@ mod tests {
     }
 
     fn trace<'a>(created: &str, hours: &'a [Hour]) -> Trace<'a> {
-        Trace { strength: 1.0, half_life_days: 3.0, created: at(created), hours, uses: hours.len() as u32 }
+        Trace {
+            strength: 1.0,
+            half_life_days: 3.0,
+            created: at(created),
+            hours,
+            uses: hours.len() as u32,
+            occasions: hours.len() as u32,
+        }
     }
 
     fn mnemex(model: Model) -> DecayConfig {
@@ -310,7 +319,7 @@ mod tests {
     fn use_counts_weigh_as_in_the_seed() {
         for (uses, expected) in [(0, 1.0), (1, 1.52), (2, 1.93), (5, 2.93), (10, 4.22), (50, 10.58)] {
             let created = "2026-01-01T00:00:00Z";
-            let trace = Trace { uses, ..trace(created, &[]) };
+            let trace = Trace { uses, occasions: uses, ..trace(created, &[]) };
             let got = trace.score(&mnemex(Model::PowerLaw), at(created));
             assert!((got - expected).abs() < 0.01, "{uses} uses: {got} instead of {expected}");
         }
@@ -375,6 +384,7 @@ mod tests {
                 created,
                 hours: &[],
                 uses: mentions - 1,
+                occasions: mentions - 1,
             };
             let now = created.plus_millis((days * DAY_MS as f64) as i64);
             let got = trace.score(&config.decay, now);
@@ -388,7 +398,8 @@ mod tests {
         let config = Config::of_preset(Preset::Mneme).decay;
         let created = at("2026-01-01T00:00:00Z");
         let left = |importance: f64, uses: u32, days: f64| {
-            let trace = Trace { strength: importance / 5.0, half_life_days: 1.0, created, hours: &[], uses };
+            let trace =
+                Trace { strength: importance / 5.0, half_life_days: 1.0, created, hours: &[], uses, occasions: uses };
             trace.score(&config, created.plus_millis((days * DAY_MS as f64) as i64)) / trace.strength
         };
         for (importance, table) in [
@@ -407,7 +418,7 @@ mod tests {
         assert!((left(1.0, 10, 365.0) - left(1.0, 900, 365.0)).abs() < 1e-9);
         // It ages from its creation, however late it is used; and never fades.
         let late = hours(&["2026-12-30T00:00Z"]);
-        let trace = Trace { strength: 1.0, half_life_days: 1.0, created, hours: &late, uses: 1 };
+        let trace = Trace { strength: 1.0, half_life_days: 1.0, created, hours: &late, uses: 1, occasions: 1 };
         assert!(trace.score(&config, at("2026-12-31T00:00Z")) < 0.1);
         assert_eq!(trace.fades_at(&config), None);
         assert!(!trace.has_faded(&config, at("9000-01-01T00:00Z")));
@@ -484,7 +495,7 @@ mod tests {
             let config = DecayConfig { model, ..DecayConfig::default() };
             let created = at("2026-01-01T00:00Z");
             let hours: Vec<Hour> = used.into_iter().map(|hour| Hour(created.hour().0 + hour)).collect();
-            let trace = Trace { strength, half_life_days: half, created, hours: &hours, uses: hours.len() as u32 };
+            let trace = Trace { strength, half_life_days: half, created, hours: &hours, uses: hours.len() as u32, occasions: hours.len() as u32 };
             let from = trace.last_used();
             let states: Vec<(bool, bool, bool)> = (0..400).map(|step| {
                 let now = from.plus_millis(step * step * HOUR_MS);
@@ -505,14 +516,14 @@ mod tests {
             let config = DecayConfig { model, ..DecayConfig::default() };
             let hours: Vec<Hour> = used.into_iter().map(Hour).collect();
             let now = Timestamp::from_millis(now);
-            let trace = Trace { strength, half_life_days: 30.0, created: Timestamp::from_millis(created), hours: &hours, uses: hours.len() as u32 };
+            let trace = Trace { strength, half_life_days: 30.0, created: Timestamp::from_millis(created), hours: &hours, uses: hours.len() as u32, occasions: hours.len() as u32 };
             let score = trace.score(&config, now);
             prop_assert!(score.is_finite() && score >= 0.0);
             prop_assert!(trace.fades_at(&config).is_none_or(|at| at >= trace.created));
-            let used_more = Trace { uses: trace.uses + 1, ..trace };
+            let used_more = Trace { occasions: trace.occasions + 1, ..trace };
             prop_assert!(used_more.score(&config, now) >= score);
             if let Some((_, fewer)) = hours.split_last() {
-                prop_assert!(Trace { hours: fewer, uses: fewer.len() as u32, ..trace }.score(&config, now) <= score, "a use never weakens");
+                prop_assert!(Trace { hours: fewer, occasions: fewer.len() as u32, ..trace }.score(&config, now) <= score, "a use never weakens");
             }
         }
     }

@@ -55,7 +55,7 @@ pub struct DecayConfig {
     pub frequency: Frequency,
     /// Exponent of the use count, 0 to 2.
     pub beta: f64,
-    /// Hours within which uses are one, 0 to 168; with 0 every mention counts, but for promotion only every hour.
+    /// Hours within which uses weigh as one, 0 to 168; with 0 every mention does, but for promotion only every hour.
     pub gap_hours: u32,
     /// From when on a memory ebbs.
     pub decay_from: DecayFrom,
@@ -67,13 +67,13 @@ pub struct DecayConfig {
     pub fading_below: f64,
     /// … once it is older than so many half-lives, 0 to 10.
     pub fading_age: f64,
-    /// Counted uses that make a question, or what matters once, an interest, 0 to 1,000; 0: never.
+    /// Uses at least `gap_hours` apart that make a question, or what matters once, an interest, 0 to 1,000; 0: never.
     pub interest_uses: u32,
     /// Whether what holds for hours or days moves up by use and importance (mneme's layers).
     pub move_up: bool,
     /// A score that allows promotion, 0 to 10.
     pub promote_at: f64,
-    /// Counted uses that allow promotion, where they fall within `promote_within_days`; 0: they never do.
+    /// Uses at least `gap_hours` apart that allow promotion, where they fall within `promote_within_days`; 0: they never do.
     pub promote_uses: u32,
     /// Days since creation in which `promote_uses` must fall.
     pub promote_within_days: f64,

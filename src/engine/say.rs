@@ -262,7 +262,7 @@ pub fn revise(answer: &ReviseAnswer) -> String {
 pub fn reinforce(answer: &ReinforceAnswer) -> String {
     let mut text = String::new();
     for result in &answer.results {
-        let counted = if result.counted { "" } else { " (one use with the last)" };
+        let counted = if result.counted { "" } else { " (this hour was counted already)" };
         line!(
             text,
             "{}: score {} → {}, {}, strength {}{counted}",

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::Engine;
 use super::remember::round;
 use crate::clock::Timestamp;
-use crate::config::Model;
-use crate::decay::{Trace, frequency, retention};
+use crate::config::{DecayConfig, Model};
+use crate::decay::{Trace, counted, frequency, retention};
 use crate::error::Result;
 use crate::kinds::Kind;
 use crate::memory::{Memory, State};
@@ -146,13 +146,13 @@ impl Engine {
         for (place, hour) in hours.iter().enumerate() {
             let earlier = hours.get(..place).unwrap_or_default();
             let trace = memory.trace(&self.config);
-            let then = Trace { hours: earlier, uses: crate::decay::counted(earlier, decay.gap_hours), ..trace };
+            let then = Trace { hours: earlier, occasions: counted(earlier, decay.gap_hours), ..trace };
             let days = hour.start().days_since(then.last_used());
             if days < 1.0 {
                 continue;
             }
             // The score at which it fades, as a share of what it is without any time gone by.
-            let share = decay.fade_below / (then.strength * frequency(decay, then.uses)).max(f64::MIN_POSITIVE);
+            let share = decay.fade_below / (then.strength * frequency(decay, then.occasions)).max(f64::MIN_POSITIVE);
             gaps.days.push(days);
             gaps.needed.push(half_life_for(decay, days / then.spacing(decay), share));
         }
@@ -160,7 +160,7 @@ impl Engine {
 }
 
 /// The half-life with which `share` is left after `days`.
-fn half_life_for(decay: &crate::config::DecayConfig, days: f64, share: f64) -> f64 {
+fn half_life_for(decay: &DecayConfig, days: f64, share: f64) -> f64 {
     let (mut low, mut high) = (1e-3, LONGEST_DAYS);
     for _ in 0..48 {
         let middle = f64::midpoint(low, high);
@@ -180,7 +180,6 @@ fn share_of(values: &[f64], share: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::DecayConfig;
 
     #[test]
     fn the_half_life_for_a_gap_is_the_one_with_which_it_is_just_lived_through() {

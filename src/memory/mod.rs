@@ -98,7 +98,7 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Counted uses: all within `gap_hours` of one another are one; with 0 every mention counts.
+    /// Uses that weigh: of those within `gap_hours` one; with 0 every mention, with 1 every hour that had any.
     pub fn counted(&self, gap_hours: u32) -> u32 {
         if gap_hours == 0 {
             return self.mentioned().max(self.counted(1));
@@ -241,7 +241,8 @@ impl Memory {
             half_life_days: profile.half_life_days,
             created: self.created,
             hours: &self.uses.hours,
-            uses: self.uses.counted(config.decay.gap_hours),
+            uses: self.uses.counted(config.decay.gap_hours.min(1)),
+            occasions: self.uses.counted(config.decay.gap_hours),
         }
     }
 

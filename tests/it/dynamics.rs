@@ -426,6 +426,7 @@ fn what_tune_proposes_lives_through_the_gaps() {
         created: before.now.plus_millis(-80 * ebbmark::clock::DAY_MS),
         hours: &[],
         uses: 0,
+        occasions: 0,
     };
     assert!(!trace.has_faded(&config.decay, before.now), "{proposed} days");
     let shorter = ebbmark::decay::Trace { half_life_days: proposed - 1.0, ..trace };
