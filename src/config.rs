@@ -6,6 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::kinds::Kind;
 
+mod decay;
+mod presets;
+
+pub use decay::{DecayConfig, DecayFrom, Frequency, KindProfile, Model};
+pub use presets::Preset;
+
 /// What `tidy` does with memories that have proved themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -29,82 +35,6 @@ pub enum Durability {
     /// Once the system has it; it is synced every second or two. Faster, and weaker: a power cut takes what was
     /// acknowledged in the last two seconds. A crash of the program takes nothing.
     Interval,
-}
-
-/// A named set of numbers that the rest of the file is laid over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Preset {
-    /// Ebbmark's own.
-    #[default]
-    Balanced,
-    /// The curve, half-life of three days and use exponent of Mnemex; no spacing effect.
-    Mnemex,
-}
-
-/// Shape of the forgetting curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Model {
-    /// `(1 + Δt/t₀)^−α`: steep at first, with a long tail.
-    #[default]
-    PowerLaw,
-    /// `2^(−Δt/H)`.
-    Exponential,
-    /// A fast and a slow exponential; does not use the kind's half-life.
-    TwoComponent,
-}
-
-/// `[decay]`: how memories ebb, fade and are promoted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DecayConfig {
-    /// The forgetting curve.
-    pub model: Model,
-    /// Exponent of the power law, 0.1 to 5.
-    pub alpha: f64,
-    /// Exponent of the use count, 0 to 2.
-    pub beta: f64,
-    /// How much each further day of use stretches time, 1 to 4; 1 switches the spacing effect off.
-    pub spacing_growth: f64,
-    /// A memory fades below this score, 0 to 1.
-    pub fade_below: f64,
-    /// A score that allows promotion, 0 to 10.
-    pub promote_at: f64,
-    /// Counted uses that allow promotion, where they fall within `promote_within_days`.
-    pub promote_uses: u32,
-    /// Days since creation in which `promote_uses` must fall.
-    pub promote_within_days: f64,
-    /// Different days of use that allow promotion.
-    pub promote_days_used: u32,
-    /// Nothing younger fades or is promoted, hours.
-    pub min_age_hours: f64,
-}
-
-impl Default for DecayConfig {
-    fn default() -> Self {
-        DecayConfig {
-            model: Model::PowerLaw,
-            alpha: 1.1,
-            beta: 0.6,
-            spacing_growth: 1.6,
-            fade_below: 0.05,
-            promote_at: 0.65,
-            promote_uses: 5,
-            promote_within_days: 14.0,
-            promote_days_used: 3,
-            min_age_hours: 24.0,
-        }
-    }
-}
-
-/// `[kinds.NAME]`: the dynamics of one kind of memory.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct KindProfile {
-    /// Strength of a new memory, 0 to 2.
-    pub strength: f64,
-    /// Days until an unused memory has lost half of its strength, 0.01 to 36,500.
-    pub half_life_days: f64,
 }
 
 /// `[recall]`.
@@ -345,6 +275,8 @@ pub struct Config {
     pub promotion: PromotionMode,
     /// The set of numbers that this file is laid over.
     pub preset: Preset,
+    /// The kind of a text that nothing tells the kind of.
+    pub default_kind: Kind,
     /// How memories ebb.
     pub decay: DecayConfig,
     /// Dynamics by kind.
@@ -377,29 +309,22 @@ const OPTIONAL_KEYS: [&str; 2] = ["vault_path", "time_zone"];
 impl Config {
     /// The configuration of a preset, nothing laid over it.
     pub fn of_preset(preset: Preset) -> Self {
-        let own = |kind: Kind| KindProfile { strength: kind.default_strength(), half_life_days: kind.half_life_days() };
-        let (decay, profile): (DecayConfig, fn(Kind) -> KindProfile) = match preset {
-            Preset::Balanced => (DecayConfig::default(), own),
-            Preset::Mnemex => (DecayConfig { spacing_growth: 1.0, ..DecayConfig::default() }, |_| KindProfile {
-                strength: 1.0,
-                half_life_days: 3.0,
-            }),
-        };
         Config {
             vault_path: None,
             time_zone: None,
             durability: Durability::Always,
             promotion: PromotionMode::default(),
             preset,
-            decay,
-            kinds: Kind::ALL.iter().map(|kind| (kind.as_str().to_owned(), profile(*kind))).collect(),
+            default_kind: preset.default_kind(),
+            decay: preset.decay(),
+            kinds: Kind::ALL.iter().map(|kind| (kind.as_str().to_owned(), preset.profile(*kind))).collect(),
             recall: RecallConfig::default(),
             forget: ForgetConfig::default(),
             vault: VaultConfig::default(),
             git: GitConfig::default(),
             server: ServerConfig::default(),
             upkeep: UpkeepConfig::default(),
-            profiles: Kind::ALL.map(profile),
+            profiles: Kind::ALL.map(|kind| preset.profile(kind)),
         }
     }
 
@@ -415,7 +340,7 @@ impl Config {
         let preset = match file.get("preset") {
             None => Preset::default(),
             Some(value) => value.clone().try_into().map_err(|_| {
-                wrong(line_of(text, "preset"), Some("preset"), "is neither \"balanced\" nor \"mnemex\"")
+                wrong(line_of(text, "preset"), Some("preset"), &format!("is none of {}", Preset::names()))
             })?,
         };
         let mut merged = toml::Table::try_from(Config::of_preset(preset))
@@ -426,13 +351,8 @@ impl Config {
             Some((key, why)) => wrong(line_of(text, &key), Some(&key), &why),
             None => wrong(None, None, error.message()),
         })?;
-        config.profiles = Kind::ALL.map(|kind| {
-            config
-                .kinds
-                .get(kind.as_str())
-                .copied()
-                .unwrap_or(KindProfile { strength: kind.default_strength(), half_life_days: kind.half_life_days() })
-        });
+        config.profiles =
+            Kind::ALL.map(|kind| config.kinds.get(kind.as_str()).copied().unwrap_or(preset.profile(kind)));
         config.check().map_err(|(key, why)| wrong(line_of(text, &key), Some(&key), &why))?;
         Ok((config, warnings))
     }
@@ -444,22 +364,20 @@ impl Config {
 
     /// The key of the first number that is out of range, and why.
     fn check(&self) -> Result<(), (String, String)> {
-        let decay = &self.decay;
-        let mut ranges = vec![
-            ("decay.alpha".to_owned(), decay.alpha, 0.1, 5.0),
-            ("decay.beta".to_owned(), decay.beta, 0.0, 2.0),
-            ("decay.spacing_growth".to_owned(), decay.spacing_growth, 1.0, 4.0),
-            ("decay.fade_below".to_owned(), decay.fade_below, 0.0, 1.0),
-            ("decay.promote_at".to_owned(), decay.promote_at, 0.0, 10.0),
-            ("decay.promote_within_days".to_owned(), decay.promote_within_days, 0.0, 36_500.0),
-            ("decay.min_age_hours".to_owned(), decay.min_age_hours, 0.0, 8_760.0),
+        let mut ranges: Vec<(String, f64, f64, f64)> = self
+            .decay
+            .ranges()
+            .into_iter()
+            .map(|(key, value, low, high)| (format!("decay.{key}"), value, low, high))
+            .collect();
+        ranges.extend([
             ("forget.keep_days".to_owned(), self.forget.keep_days, 0.0, 3_650.0),
             ("vault.vanish_days".to_owned(), self.vault.vanish_days, 1.0, 3_650.0),
             ("vault.max_vanish".to_owned(), self.vault.max_vanish, 0.0, 1.0),
             ("vault.min_vanish".to_owned(), f64::from(self.vault.min_vanish), 0.0, 1_000_000.0),
             ("recall.limit".to_owned(), f64::from(self.recall.limit), 1.0, 50.0),
             ("recall.keep_misses".to_owned(), f64::from(self.recall.keep_misses), 0.0, 1_000.0),
-        ];
+        ]);
         for (name, profile) in &self.kinds {
             ranges.push((format!("kinds.{name}.strength"), profile.strength, 0.0, 2.0));
             ranges.push((format!("kinds.{name}.half_life_days"), profile.half_life_days, 0.01, 36_500.0));
@@ -571,7 +489,7 @@ mod tests {
              [upkeep]\nwatch = \"poll\"\n";
         let (config, warnings) = Config::read(text).unwrap();
         assert!(warnings.is_empty(), "{warnings:?}");
-        assert_eq!(config.decay, DecayConfig { alpha: 2.0, spacing_growth: 1.0, ..DecayConfig::default() });
+        assert_eq!(config.decay, DecayConfig { alpha: 2.0, ..Config::of_preset(Preset::Mnemex).decay });
         assert_eq!(config.kind_profile(Kind::Fact), KindProfile { strength: 1.0, half_life_days: 10.0 });
         assert_eq!(config.kind_profile(Kind::Event), KindProfile { strength: 1.0, half_life_days: 3.0 });
         assert_eq!(config.git.mode, GitMode::Off);
@@ -599,12 +517,31 @@ mod tests {
             ("[decay]\nalpha = 99", "config.toml, line 2: decay.alpha: 99 is not between 0.1 and 5"),
             ("\n[decay]\n\nalpha = \"x\"", "config.toml, line 4: decay.alpha: invalid type"),
             ("decay.alpha = 1\ndecay.beta = true", "config.toml, line 2: decay.beta: invalid type"),
-            ("# x\npreset = \"nemex\"", "config.toml, line 2: preset: is neither"),
+            ("# x\npreset = \"nemex\"", "config.toml, line 2: preset: is none of"),
             ("[kinds.fact]\nhalf_life_days = 0", "config.toml, line 2: kinds.fact.half_life_days: 0 is not between"),
             ("[git]\nauthor = \"a\"\nmode = \"on\"", "config.toml, line 3: git.mode: unknown variant"),
             ("decay = 7", "config.toml, line 1: decay: invalid type"),
             ("\nnot toml", "config.toml, line 2: "),
             ("[recall]\nlimit = 0", "config.toml, line 2: recall.limit: 0 is not between 1 and 50"),
+            (
+                "[kinds.fact]\nhalf_life_days = -3",
+                "config.toml, line 2: kinds.fact.half_life_days: -3 is not between 0.01",
+            ),
+            ("[kinds.fact]\nhalf_life_days = 1e300", "config.toml, line 2: kinds.fact.half_life_days: 1000"),
+            (
+                "[kinds.fact]\nhalf_life_days = nan",
+                "config.toml, line 2: kinds.fact.half_life_days: NaN is not between",
+            ),
+            (
+                "[kinds.fact]\nhalf_life_days = -inf",
+                "config.toml, line 2: kinds.fact.half_life_days: -inf is not between",
+            ),
+            ("[decay]\ngap_hours = 169", "config.toml, line 2: decay.gap_hours: 169 is not between 0 and 168"),
+            ("[decay]\ngap_hours = -1", "config.toml, line 2: decay.gap_hours: invalid value"),
+            ("[decay]\nfrequency = \"log\"", "config.toml, line 2: decay.frequency: unknown variant"),
+            ("[decay]\nfading_age = 11", "config.toml, line 2: decay.fading_age: 11 is not between 0 and 10"),
+            ("[decay]\npromote_strength = 3", "config.toml, line 2: decay.promote_strength: 3 is not between 0 and 2"),
+            ("default_kind = \"thing\"", "config.toml, line 1: default_kind: unknown variant"),
             ("[upkeep]\nwatch = \"always\"", "config.toml, line 2: upkeep.watch: unknown variant"),
         ] {
             let error = Config::read(text).unwrap_err().to_string();

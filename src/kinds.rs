@@ -84,10 +84,10 @@ impl Kind {
     pub fn half_life_days(self) -> f64 {
         match self {
             Fact | Correction => 365.0,
-            Preference | Decision | Skill => 180.0,
-            Feedback => 90.0,
-            Interest => 60.0,
-            Context | Event => 30.0,
+            Preference | Decision | Skill => 40.0,
+            Interest => 30.0,
+            Feedback | Event => 20.0,
+            Context => 15.0,
             Question | Note => 14.0,
             OneTime => 7.0,
         }

@@ -131,7 +131,7 @@ enum Command {
     Note(notes::Note),
     /// Move the vault
     Vault(notes::Vault),
-    /// Look at health, counts, what is known, what has faded
+    /// Look at health, counts, what is known, what has faded, what is due for review
     #[command(after_help = HEALTH_CODES)]
     Inspect(upkeep::Inspect),
     /// Look for everything that is not as it should be, and say what to do
@@ -141,6 +141,8 @@ enum Command {
     Stats,
     /// List what has faded, and why
     Faded(upkeep::Faded),
+    /// Propose half-lives from how memories were used; changes nothing
+    Tune,
     /// Do what is due: read the vault back, promote, refresh notes, commit
     Tidy(upkeep::Tidy),
     /// Drop from the journal what no longer says anything
@@ -268,6 +270,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Doctor(command) => command.run(&door),
         Command::Stats => upkeep::stats(&door),
         Command::Faded(command) => command.run(&door),
+        Command::Tune => upkeep::tune(&door),
         Command::Tidy(command) => command.run(&door),
         Command::Compact(command) => command.compact(&door),
         Command::Init => door.say(&engine.init(&engine::InitRequest::default())?, say::init),

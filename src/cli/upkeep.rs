@@ -10,7 +10,7 @@ use crate::error::Result;
 
 #[derive(Debug, Args)]
 pub(super) struct Inspect {
-    /// health, stats, overview or faded
+    /// health, stats, overview, faded or due
     #[arg(default_value = "stats")]
     view: String,
     /// Entries of a list, 1 to 1000; what is less or more is taken as the nearest of these
@@ -47,6 +47,10 @@ fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> 
     let worst = answer.health.as_ref().and_then(|health| health.findings.iter().map(|found| found.level).max());
     door.say(&answer, say::inspect)?;
     Ok(health_code(worst))
+}
+
+pub(super) fn tune(door: &Door<'_>) -> Result<ExitCode> {
+    door.say(&door.engine.tune()?, say::tune)
 }
 
 #[derive(Debug, Args)]

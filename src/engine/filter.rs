@@ -119,14 +119,14 @@ impl Filter {
         };
         let fits = is_of_tier
             && self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&words::fold(memory.scope_name())))
-            && (self.kinds.is_empty() || self.kinds.contains(&memory.kind));
+            && (self.kinds.is_empty() || self.kinds.contains(&memory.current_kind(config)));
         if !fits || !self.is_about(memory) {
             return None;
         }
         let status = match self.as_of {
             None => memory.status(config, now),
             Some(at) if memory.created > at => return None,
-            Some(at) => status_at(memory, at),
+            Some(at) => status_at(memory, config, at),
         };
         match status {
             Status::Active => Some(status),
@@ -138,9 +138,9 @@ impl Filter {
 }
 
 /// Whether a memory still held at an earlier time. Fading is not asked for: it was believed all the same.
-fn status_at(memory: &Memory, at: Timestamp) -> Status {
+fn status_at(memory: &Memory, config: &Config, at: Timestamp) -> Status {
     let was_replaced = memory.superseded.is_some_and(|superseded| superseded.at <= at);
-    let had_ended = memory.valid_until.is_some_and(|until| until <= at);
+    let had_ended = memory.holds_until(config).is_some_and(|until| until <= at);
     if was_replaced || had_ended { Status::Superseded } else { Status::Active }
 }
 

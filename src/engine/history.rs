@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
+use crate::config::Config;
 use crate::journal::Told;
-use crate::memory::{By, Line, Op};
+use crate::memory::{By, Line, Op, State};
 
 /// One step in a memory's life.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,17 +22,35 @@ pub struct HistoryEntry {
 }
 
 /// The steps that the lines tell, in their order.
-pub(super) fn history(mut lines: Vec<Told>) -> Vec<HistoryEntry> {
+pub(super) fn history(mut lines: Vec<Told>, config: &Config) -> Vec<HistoryEntry> {
     lines.sort_by(|a, b| {
         let key = |told: &Told| (told.line.order(), told.number, told.crc);
         key(a).cmp(&key(b)).then_with(|| a.replica.cmp(&b.replica))
     });
     // A copied journal tells nothing twice.
     lines.dedup_by(|a, b| (a.number, a.crc, &a.replica) == (b.number, b.crc, &b.replica));
-    lines
-        .into_iter()
-        .map(|told| HistoryEntry { at: told.line.at, what: what(&told.line), text: told.line.text })
-        .collect()
+    let mut state = State::default();
+    let mut entries = Vec::new();
+    for told in lines {
+        let (at, what) = (told.line.at, what(&told.line));
+        let id = told.line.id;
+        let kind = |state: &State| Some(state.get(id?)?.current_kind(config));
+        let before = kind(&state);
+        let has_kind = told.line.kind.is_some();
+        let text = told.line.text.clone();
+        state.apply(told.line, &told.replica, told.number, told.crc);
+        let after = kind(&state);
+        entries.push(HistoryEntry { at, what, text });
+        if let (Some(before), Some(after)) = (before, after)
+            && before != after
+            && !has_kind
+        {
+            let uses = id.and_then(|id| state.get(id)).map_or(0, |memory| memory.trace(config).uses());
+            let what = format!("became an {after}: used {uses} times as a {before}");
+            entries.push(HistoryEntry { at, what, text: None });
+        }
+    }
+    entries
 }
 
 fn what(line: &Line) -> String {

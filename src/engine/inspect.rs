@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::doctor::Health;
+use super::due::DueAnswer;
 use super::misses::Miss;
 use super::remember::round;
 use super::{Engine, lenient};
@@ -34,13 +35,15 @@ pub enum View {
     Overview,
     /// What has faded, and why.
     Faded,
+    /// What is worth a look: nearly faded, or valuable and long unused.
+    Due,
 }
 
 /// A request to inspect.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InspectRequest {
-    /// health, stats, overview or faded; stats if absent.
+    /// health, stats, overview, faded or due; stats if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<View>,
     /// Entries of a list, 50 if absent.
@@ -150,6 +153,9 @@ pub struct InspectAnswer {
     /// View `faded`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub faded: Option<FadedAnswer>,
+    /// View `due`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<DueAnswer>,
     /// Why it may be less than there is; view `health` says all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
@@ -202,6 +208,7 @@ impl Engine {
             View::Stats => answer.stats = Some(self.stats(now)),
             View::Overview => answer.overview = Some(self.overview(now, limit)),
             View::Faded => answer.faded = Some(self.faded(now, limit)),
+            View::Due => answer.due = Some(self.due(now, limit)),
         }
         Ok(answer)
     }
@@ -221,7 +228,7 @@ impl Engine {
             match memory.status(&self.config, now) {
                 Status::Active => {
                     active += 1;
-                    *kinds.entry(memory.kind.as_str().into()).or_default() += 1;
+                    *kinds.entry(memory.current_kind(&self.config).as_str().into()).or_default() += 1;
                     if !memory.is_kept_by_rule(now) && trace.is_fading(&self.config.decay, now) {
                         fading += 1;
                     }
@@ -279,7 +286,7 @@ impl Engine {
                 let trace = memory.trace(&self.config);
                 let why = format!(
                     "{} of strength {}, used {} times, last {} days ago: its score is below {}",
-                    memory.kind,
+                    memory.current_kind(&self.config),
                     round(trace.strength),
                     trace.uses(),
                     trace.idle_days(now).round(),
@@ -288,7 +295,7 @@ impl Engine {
                 FadedMemory {
                     id: memory.id.to_string(),
                     text: super::say::short(&memory.text),
-                    kind: memory.kind.as_str().into(),
+                    kind: memory.current_kind(&self.config).as_str().into(),
                     score: round(trace.score(&self.config.decay, now)),
                     since: trace.fades_at(&self.config.decay),
                     why,
@@ -307,7 +314,7 @@ impl Engine {
         let active = store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Active);
         for memory in active {
             let strength_now = memory.trace(&self.config).score(&self.config.decay, now);
-            by_kind.entry(memory.kind.as_str()).or_default().push((strength_now, memory));
+            by_kind.entry(memory.current_kind(&self.config).as_str()).or_default().push((strength_now, memory));
         }
         let each = (limit / by_kind.len().max(1)).max(1);
         by_kind
@@ -362,7 +369,7 @@ impl std::str::FromStr for View {
 
     fn from_str(text: &str) -> Result<Self> {
         serde_json::from_value(serde_json::Value::String(text.to_lowercase())).map_err(|_| {
-            Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview or faded")
+            Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview, faded or due")
         })
     }
 }

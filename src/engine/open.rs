@@ -60,6 +60,10 @@ pub struct Opened {
     /// Other words under which it is found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
+    /// The kind that it was told as, where use has made it another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub told_as: Option<String>,
     /// Until when it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
@@ -159,7 +163,7 @@ impl Engine {
                 let purge =
                     opened.memory.id.parse().ok().and_then(|id| self.store().state.purge_of(id).map(|p| p.order));
                 lines.retain(|told| purge.is_none_or(|purge| told.line.order() > purge));
-                opened.history = history(lines);
+                opened.history = history(lines, &self.config);
             }
         }
         Ok(OpenAnswer { memories, not_found, forgotten, purged })
@@ -172,7 +176,8 @@ impl Engine {
         Opened {
             memory: self.describe(store, memory, now),
             keywords: memory.keywords.clone(),
-            valid_until: memory.valid_until,
+            told_as: (memory.current_kind(&self.config) != memory.kind).then(|| memory.kind.as_str().into()),
+            valid_until: memory.holds_until(&self.config),
             level: (memory.level != crate::kinds::Level::default()).then(|| memory.level.as_str().into()),
             pinned: memory.is_pinned,
             strength: round(trace.strength),
@@ -202,6 +207,7 @@ impl Engine {
                 ..described
             },
             keywords: part.keywords,
+            told_as: None,
             valid_until: None,
             level: None,
             pinned: false,

@@ -93,8 +93,8 @@ pub(super) fn check_size(request: &RememberRequest) -> Result<()> {
     Ok(())
 }
 
-/// Checks, normalises and redacts one memory.
-pub(super) fn prepare(value: &Value, zone: &TimeZone) -> Result<Prepared> {
+/// Checks, normalises and redacts one memory. A text that tells no kind gets `default_kind`.
+pub(super) fn prepare(value: &Value, zone: &TimeZone, default_kind: Kind) -> Result<Prepared> {
     let new: NewMemory = match value {
         Value::String(text) => NewMemory { text: text.clone(), ..NewMemory::default() },
         other => serde_json::from_value(other.clone()).map_err(|error| no_memory(other, &error))?,
@@ -112,7 +112,10 @@ pub(super) fn prepare(value: &Value, zone: &TimeZone) -> Result<Prepared> {
     let (kind, why_kind) = if let Some(kind) = &new.kind {
         (kind.parse::<Kind>()?, "kind as given".to_owned())
     } else {
-        let guess = kinds::guess(&text);
+        let mut guess = kinds::guess(&text);
+        if guess.kind == Kind::Note {
+            guess.kind = default_kind;
+        }
         (guess.kind, format!("new; {}: {}", guess.kind.as_str(), guess.why))
     };
     let level = new.level.as_deref().map(str::parse::<Level>).transpose()?;

@@ -252,7 +252,7 @@ impl Engine {
     pub(super) fn wrote(&self, memory: &Memory) -> Wrote {
         let strength = memory.trace(&self.config).strength;
         let strength = super::remember::round(strength);
-        Wrote { kind: memory.kind, strength, pinned: memory.is_pinned, status: Status::Active }
+        Wrote { kind: memory.current_kind(&self.config), strength, pinned: memory.is_pinned, status: Status::Active }
     }
 
     /// Title and text of a new note.
@@ -264,7 +264,7 @@ impl Engine {
         let text = note::render(&NewNote {
             id: memory.id,
             title: is_cut.then_some(title.as_str()),
-            kind: memory.kind.as_str(),
+            kind: memory.current_kind(&self.config).as_str(),
             status: Status::Active.as_str(),
             created: &self.date(memory.created),
             last_used: &self.date(trace.last_used()),
@@ -325,7 +325,7 @@ impl Engine {
         let mut text = old.clone();
         let mut after = memory.clone();
         if let Some(kind) = line.kind {
-            after.kind = kind;
+            (after.kind, after.is_kind_chosen) = (kind, true);
             text = frontmatter::set(&text, "kind", &Value::from(kind.as_str()))?;
             if is_ours(&Note::parse(&text), "half_life_days") {
                 let half_life_days = self.config.kind_profile(kind).half_life_days;

@@ -499,7 +499,7 @@ impl Engine {
 
     pub(super) fn factors(&self, memory: &Memory, status: Status, fit: Fit, now: Timestamp) -> Factors {
         let score = memory.trace(&self.config).score(&self.config.decay, now);
-        let usual = self.config.kind_profile(memory.kind).strength;
+        let usual = memory.profile(&self.config).strength;
         Factors { fit, score, usual, level: memory.level.weight(), status }
     }
 
@@ -570,7 +570,7 @@ impl Engine {
             id: memory.id.to_string(),
             text: memory.text.clone(),
             title: memory.title.clone(),
-            kind: memory.kind.as_str().into(),
+            kind: memory.current_kind(&self.config).as_str().into(),
             tier: if memory.is_promoted() { "long_term".into() } else { "short_term".into() },
             score: round(trace.score(&self.config.decay, now)),
             created: memory.created,

@@ -11,6 +11,7 @@ use crate::clock::{Hour, Timestamp};
 use crate::error::{Error, Result};
 use crate::files::Patience;
 use crate::id::MemoryId;
+use crate::kinds::Kind;
 use crate::memory::{Line, Memory, Op};
 
 /// What `boost` adds to the strength.
@@ -22,13 +23,17 @@ const MAX_STRENGTH: f64 = 2.0;
 /// Tag sets that share less than this are another context (Jaccard).
 const SAME_CONTEXT: f64 = 0.3;
 
+/// How contexts of use begin.
+const PROJECT: &str = "project:";
+const TAGS: &str = "tags:";
+
 /// A request to reinforce.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReinforceRequest {
     /// Ids, or unique prefixes.
     #[serde(deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
-    /// Project or tags of the work it helped with.
+    /// Tags of the work it helped with; a project as `project:NAME`.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub context: Vec<String>,
     /// Also raise its strength.
@@ -54,6 +59,10 @@ pub struct Reinforced {
     pub counted: bool,
     /// Strength after, 0 to 2.
     pub strength: f64,
+    /// Its kind now, where this use changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub became: Option<String>,
 }
 
 /// The answer, in the order of the ids.
@@ -76,21 +85,31 @@ pub(super) struct PendingUse {
 
 /// A project and a set of tags as contexts of use.
 pub(super) fn contexts(scope: Option<&str>, tags: Option<&[String]>) -> Vec<String> {
-    let mut contexts: Vec<String> = scope.map(|scope| format!("project:{scope}")).into_iter().collect();
+    let mut contexts: Vec<String> = scope.map(|scope| format!("{PROJECT}{scope}")).into_iter().collect();
     if let Some(tags) = tags.filter(|tags| !tags.is_empty()) {
         let mut tags: Vec<&str> = tags.iter().map(String::as_str).collect();
         tags.sort_unstable();
-        contexts.push(format!("tags:{}", tags.join(",")));
+        contexts.push(format!("{TAGS}{}", tags.join(",")));
     }
     contexts
 }
 
-/// Whether a use with these words is in another context than the memory's own tags and former uses.
-fn is_other_context(memory: &Memory, words: &[String], context: &str) -> bool {
-    if words.is_empty() || memory.tags.is_empty() || memory.uses.contexts.iter().any(|known| known == context) {
+/// Whether a use is in another context than the memory comes from and was used in: in another project, or with tags
+/// that it shares few of. What it comes from must be known to say so.
+fn is_other_context(memory: &Memory, context: &str) -> bool {
+    if memory.uses.contexts.iter().any(|known| known == context) {
         return false;
     }
-    let shared = words.iter().filter(|word| memory.tags.contains(word)).count() as f64;
+    if let Some(project) = context.strip_prefix(PROJECT) {
+        let is_of_other = memory.scope.as_ref().is_some_and(|own| own != project);
+        return is_of_other
+            || memory.scope.is_none() && memory.uses.contexts.iter().any(|known| known.starts_with(PROJECT));
+    }
+    let words: Vec<&str> = context.strip_prefix(TAGS).map(|tags| tags.split(',').collect()).unwrap_or_default();
+    if words.is_empty() || memory.tags.is_empty() {
+        return false;
+    }
+    let shared = words.iter().filter(|word| memory.tags.iter().any(|tag| tag == *word)).count() as f64;
     let all = (words.len() + memory.tags.len()) as f64 - shared;
     shared / all < SAME_CONTEXT
 }
@@ -109,10 +128,13 @@ impl Engine {
         if !["touched", "mentioned", "reviewed"].contains(&how) {
             return Err(Error::invalid("kind", format!("`{how}` is not known"), "use touched, mentioned or reviewed"));
         }
-        let (context, not_found) = (contexts(None, Some(&request.context)), std::cell::RefCell::new(Vec::new()));
+        let is_project = |word: &&String| word.starts_with(PROJECT);
+        let tags: Vec<String> = request.context.iter().filter(|word| !is_project(word)).cloned().collect();
+        let project = request.context.iter().find(is_project).and_then(|word| word.strip_prefix(PROJECT));
+        let (context, not_found) = (contexts(project, Some(&tags)), std::cell::RefCell::new(Vec::new()));
         let ids = self.write(now, |draft| {
             let store = draft.store();
-            let (mut lines, mut before): (_, Vec<(MemoryId, f64, bool)>) = (Vec::new(), Vec::new());
+            let (mut lines, mut before): (_, Vec<(MemoryId, f64, u32, Kind)>) = (Vec::new(), Vec::new());
             for text in &request.ids {
                 let Ok(memory) = Self::resolve_existing(&store.state, text) else {
                     not_found.borrow_mut().push(text.clone());
@@ -122,8 +144,12 @@ impl Engine {
                     continue;
                 }
                 let trace = memory.trace(&self.config);
-                let counted = !memory.uses.hours.contains(&now.hour());
-                before.push((memory.id, trace.score(&self.config.decay, now), counted));
+                before.push((
+                    memory.id,
+                    trace.score(&self.config.decay, now),
+                    trace.uses(),
+                    memory.current_kind(&self.config),
+                ));
                 lines.push(Line {
                     how: Some(how.into()),
                     hours: vec![now.hour()],
@@ -135,7 +161,7 @@ impl Engine {
                 if request.boost.unwrap_or(false) {
                     gain += BOOST;
                 }
-                if context.first().is_some_and(|context| is_other_context(memory, &request.context, context)) {
+                if context.iter().any(|context| is_other_context(memory, context)) {
                     gain += CROSS_CONTEXT_BOOST;
                 }
                 let strength = (trace.strength + gain).min(MAX_STRENGTH);
@@ -146,18 +172,33 @@ impl Engine {
             Ok((lines, before))
         })?;
         let store = self.store();
-        let results = ids.into_iter().filter_map(|(id, old_score, counted)| {
-            let trace = store.state.get(id)?.trace(&self.config);
+        let results = ids.into_iter().filter_map(|(id, old_score, old_uses, old_kind)| {
+            let memory = store.state.get(id)?;
+            let trace = memory.trace(&self.config);
+            let kind = memory.current_kind(&self.config);
             Some(Reinforced {
                 id: id.to_string(),
                 old_score: round(old_score),
                 new_score: round(trace.score(&self.config.decay, now)),
                 uses: trace.uses(),
-                counted,
+                counted: trace.uses() > old_uses,
                 strength: round(trace.strength),
+                became: (kind != old_kind).then(|| kind.as_str().into()),
             })
         });
         Ok(ReinforceAnswer { results: results.collect(), not_found: not_found.into_inner() })
+    }
+
+    /// What a memory's kind will have become by this line, where that changes it.
+    pub(super) fn kind_after(&self, memory: &Memory, line: &Line) -> Option<Kind> {
+        let mut after = Memory::new(memory.id);
+        (after.kind, after.is_kind_chosen) = (memory.kind, memory.is_kind_chosen);
+        after.uses.clone_from(&memory.uses);
+        after.uses.hours.extend(line.hours.iter().filter(|hour| !memory.uses.hours.contains(hour)));
+        after.uses.hours.sort_unstable();
+        after.uses.mentions.push((0, 1));
+        let kind = after.current_kind(&self.config);
+        (kind != memory.current_kind(&self.config)).then_some(kind)
     }
 
     /// Notes that recall returned these memories. Never waits: they are written by [`Engine::flush_uses`] or by the
@@ -166,7 +207,7 @@ impl Engine {
         let mut pending = self.pending();
         for id in ids {
             let using = PendingUse { id: *id, hour: now.hour(), contexts: contexts.to_vec() };
-            if !pending.contains(&using) {
+            if self.config.decay.gap_hours == 0 || !pending.contains(&using) {
                 pending.push(using);
             }
         }
@@ -195,12 +236,14 @@ impl Engine {
             let is_known = memory.uses.hours.contains(&using.hour)
                 && using.contexts.iter().all(|context| memory.uses.contexts.contains(context));
             let is_ahead = ahead.iter().any(|line| line.id == Some(using.id) && line.hours.contains(&using.hour));
-            if is_known || is_ahead {
+            let counts_all = self.config.decay.gap_hours == 0;
+            if (is_known && !counts_all) || is_ahead {
                 continue;
             }
             if let Some(line) = lines.iter_mut().find(|line| line.id == Some(using.id)) {
                 line.hours.push(using.hour);
                 line.contexts.extend_from_slice(&using.contexts);
+                line.mentions += u32::from(counts_all);
                 continue;
             }
             lines.push(Line {
@@ -211,6 +254,19 @@ impl Engine {
                 ..Line::about(Op::Use, using.id)
             });
         }
+        // A use in another context than before says more.
+        let gains: Vec<Line> = lines
+            .iter()
+            .filter_map(|line| {
+                let memory = store.state.get(line.id?)?;
+                let strength = memory.trace(&self.config).strength;
+                let gain = line.contexts.iter().any(|context| is_other_context(memory, context));
+                let raised = round((strength + CROSS_CONTEXT_BOOST).min(MAX_STRENGTH));
+                let is_raised = gain && raised > strength;
+                is_raised.then(|| Line { strength: Some(raised), ..Line::about(Op::Revise, memory.id) })
+            })
+            .collect();
+        lines.extend(gains);
         lines
     }
 

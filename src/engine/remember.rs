@@ -230,7 +230,7 @@ impl Engine {
         let now = self.clock.now();
         check_size(request)?;
         let prepared: Vec<Result<Prepared>> =
-            request.memories.iter().map(|memory| prepare(memory, &self.time_zone)).collect();
+            request.memories.iter().map(|memory| prepare(memory, &self.time_zone, self.config.default_kind)).collect();
         let op_hash = op_hash(&prepared);
         if request.dry_run.unwrap_or(false) {
             self.refresh_at(now)?;
@@ -356,7 +356,11 @@ impl Engine {
         }
         let outcome = if superseded.is_empty() { Outcome::Reinforced } else { Outcome::Superseded };
         let mut result = result(prepared, outcome, id, why);
-        result.kind = Some(memory.kind.as_str().into());
+        result.kind = Some(memory.current_kind(&draft.engine.config).as_str().into());
+        if let Some(kind) = draft.engine.kind_after(memory, &line) {
+            result.kind = Some(kind.as_str().into());
+            result.why = format!("{}; used so often, it is now: {kind}", result.why);
+        }
         result.entities.clone_from(&memory.entities);
         result.superseded = superseded.iter().map(ToString::to_string).collect();
         (line, result)

@@ -158,8 +158,13 @@ impl Engine {
             self.rejudge(request.judge == Judge::Dry, now, &mut answer)?;
         }
         let elsewhere = self.put_away_places(now)?;
-        let store = self.store();
         let limit = request.limit.unwrap_or(LIMIT).clamp(1, 100) as usize;
+        if about.contains(&"due") {
+            let listed = self.due(now, limit);
+            let items = listed.due.into_iter().chain(listed.surfaced).take(limit);
+            answer.due = items.map(|item| ReviewItem { id: item.id, text: item.text, why: item.why }).collect();
+        }
+        let store = self.store();
         let lists = self.lists(store.state.memories(), &elsewhere, now);
         let items = |name: &str, listed: Vec<Listed<'_>>| -> Vec<ReviewItem> {
             let wanted = listed.into_iter().take(if about.contains(&name) { limit } else { 0 });

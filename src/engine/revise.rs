@@ -9,6 +9,7 @@ use super::history::changed_fields;
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, clean_word, time};
 use super::{Engine, lenient};
 use crate::clock::DayPart;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::kinds::{Kind, Level};
 use crate::memory::{GLOBAL_SCOPE, Line, Memory, Op};
@@ -91,7 +92,7 @@ impl Engine {
         let (mut answer, change) = self.write(now, |draft| {
             let store = draft.store();
             let memory = Self::resolve_existing(&store.state, &request.id)?;
-            let line = Line { id: Some(memory.id), ..differences(memory, line) };
+            let line = Line { id: Some(memory.id), ..differences(memory, &self.config, line) };
             let changed: Vec<String> = changed_fields(&line).into_iter().map(str::to_owned).collect();
             let note = memory.note.as_ref().filter(|note| note.is_there()).map(|note| note.path.clone());
             let why = if changed.is_empty() {
@@ -184,7 +185,7 @@ fn requested(request: &ReviseRequest, zone: &TimeZone, report: &mut Report) -> R
 }
 
 /// Leaves out what the memory already says.
-fn differences(memory: &Memory, mut line: Line) -> Line {
+fn differences(memory: &Memory, config: &Config, mut line: Line) -> Line {
     fn keep<T: PartialEq>(field: &mut Option<T>, current: Option<&T>) {
         if field.as_ref() == current {
             *field = None;
@@ -192,7 +193,7 @@ fn differences(memory: &Memory, mut line: Line) -> Line {
     }
     keep(&mut line.text, Some(&memory.text));
     keep(&mut line.title, memory.title.as_ref());
-    keep(&mut line.kind, Some(&memory.kind));
+    keep(&mut line.kind, Some(&memory.current_kind(config)));
     keep(&mut line.level, Some(&memory.level));
     keep(&mut line.tags, Some(&memory.tags));
     keep(&mut line.entities, Some(&memory.entities));

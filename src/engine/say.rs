@@ -57,8 +57,10 @@ macro_rules! line {
 }
 
 mod decisions;
+mod dynamics;
 
 pub use decisions::{relate, review, undo};
+pub use dynamics::tune;
 
 fn not_found(text: &mut String, ids: &[String]) {
     if !ids.is_empty() {
@@ -199,13 +201,14 @@ pub fn open(answer: &OpenAnswer) -> String {
         };
         line!(
             text,
-            "  strength {}, used {} on {}, score {}, half-life {} days, {fades}{}",
+            "  strength {}, used {} on {}, score {}, half-life {} days, {fades}{}{}",
             opened.strength,
             plural(opened.uses as usize, "time", "times"),
             plural(opened.days_used as usize, "day", "days"),
             opened.memory.score,
             opened.half_life_days,
-            if opened.pinned { ", pinned" } else { "" }
+            if opened.pinned { ", pinned" } else { "" },
+            opened.told_as.as_ref().map_or(String::new(), |kind| format!(", told as a {kind}"))
         );
         if let Some(address) = &opened.obsidian {
             line!(text, "  {address}");
@@ -277,6 +280,9 @@ pub fn reinforce(answer: &ReinforceAnswer) -> String {
             plural(result.uses as usize, "use", "uses"),
             result.strength
         );
+        if let Some(kind) = &result.became {
+            line!(text, "  used so often, it is now: {kind}");
+        }
     }
     not_found(&mut text, &answer.not_found);
     text
@@ -497,6 +503,9 @@ pub fn inspect(answer: &InspectAnswer) -> String {
     }
     if let Some(stats) = &answer.stats {
         stats_lines(&mut text, stats);
+    }
+    if let Some(due) = &answer.due {
+        dynamics::due_lines(&mut text, due);
     }
     for kind in answer.overview.iter().flatten() {
         overview_lines(&mut text, kind);

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::content_hash;
 use crate::journal::Compaction;
+use crate::kinds::Kind;
 use crate::memory::{By, Line, Memory, Op, State};
 use crate::note::link::Link;
 use crate::note::{Note, Value, frontmatter};
@@ -217,7 +218,9 @@ impl Engine {
             return None;
         }
         let half_life_days = super::promote::number(trace.half_life_days);
+        let kind = memory.current_kind(&self.config);
         let keys = [
+            ("kind", Value::from(kind.as_str())),
             ("half_life_days", half_life_days),
             ("status", Value::from(memory.status(&self.config, now).as_str())),
             ("last_used", Value::from(self.date(trace.last_used()))),
@@ -226,7 +229,10 @@ impl Engine {
         ];
         // The day of a use is another one in another time zone: without a further use, what another machine wrote holds.
         let has_day = parsed.uses() == Some(u64::from(trace.uses())) && parsed.last_used().is_some();
-        let mut own = keys.iter().filter(|(key, _)| is_ours(&parsed, key) && !(*key == "last_used" && has_day));
+        // A person's word for the kind is left, and so is a missing one; what it has become is written.
+        let has_kind = parsed.kind().and_then(|word| word.parse::<Kind>().ok()).is_none_or(|there| there == kind);
+        let is_right = |key: &str| (key == "last_used" && has_day) || (key == "kind" && has_kind);
+        let mut own = keys.iter().filter(|(key, _)| is_ours(&parsed, key) && !is_right(key));
         let new = own.try_fold(text.clone(), |text, (key, value)| frontmatter::set(&text, key, value)).ok()?;
         let written = parsed.managed_block(RELATED).unwrap_or_default();
         let new = if written.iter().all(|line| is_of_related(line)) {

@@ -8,6 +8,7 @@ use super::reconcile::{as_remembered, may_be_text, odd_keys, same_names};
 use super::tidy::TidyAnswer;
 use super::upkeep::{NOTES_A_TURN, let_others_write};
 use crate::clock::Timestamp;
+use crate::config::Config;
 use crate::error::Result;
 use crate::git::{Change, Kind as ChangeKind};
 use crate::id::MemoryId;
@@ -40,7 +41,7 @@ impl Engine {
                     let Some(memory) = draft.store().state.get(*id).cloned() else { continue };
                     let Some(note) = memory.note.as_ref().filter(|note| note.is_behind) else { continue };
                     let Ok(there) = self.vault.read(&note.path) else { continue };
-                    let lacking = lacking(&memory, &Note::parse(&there), &note.path);
+                    let lacking = lacking(&self.config, &memory, &Note::parse(&there), &note.path);
                     // A person who edits at this moment goes first; the next tidy follows.
                     let Ok((said, change)) = self.revise_note(&memory, lacking) else { continue };
                     let is_written = change.is_some();
@@ -123,14 +124,16 @@ pub(super) fn still_waiting(memory: &Memory, then: &Memory, edit: &Line) -> Opti
 
 /// What of a memory its note does not show yet. What it says in other words, or a value that makes no sense there, is the
 /// person's, and so is a text that no memory can have.
-fn lacking(memory: &Memory, note: &Note, path: &str) -> Line {
+fn lacking(config: &Config, memory: &Memory, note: &Note, path: &str) -> Line {
     let is_odd = odd_keys(note);
     let mut line = Line::about(Op::Revise, memory.id);
     let text = clean(&note.text(), &mut Report::default());
     line.text = (may_be_text(&text) && text != memory.text).then(|| memory.text.clone());
     line.title = memory.title.clone().filter(|title| title != note.title(super::commit::stem(path)));
     let says_kind = note.kind().is_some_and(|kind| kind.parse::<Kind>().is_ok_and(|kind| kind == memory.kind));
-    line.kind = (!says_kind && !is_odd.contains(&"kind")).then_some(memory.kind);
+    // What it has become by itself is no word of anybody: tidy writes it with the numbers.
+    let is_told = memory.current_kind(config) == memory.kind;
+    line.kind = (is_told && !says_kind && !is_odd.contains(&"kind")).then_some(memory.kind);
     line.strength = memory.strength.filter(|_| !is_odd.contains(&"strength"));
     line.pinned = (!is_odd.contains(&"pinned")).then_some(memory.is_pinned);
     for (name, there, words, field) in [

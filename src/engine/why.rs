@@ -76,6 +76,11 @@ impl Engine {
             None if reasons.is_empty() => reasons.push(format!("more than {MAX_PLACES} memories fit better")),
             None => {}
         }
+        let kind = memory.current_kind(&self.config);
+        if kind != memory.kind {
+            let uses = memory.trace(&self.config).uses();
+            reasons.push(format!("it was told as a {} and is an {kind}: it was used {uses} times", memory.kind));
+        }
         if why.words.is_empty() {
             reasons.push("none of its words is one of the query's".into());
         }

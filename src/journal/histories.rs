@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use super::{Stamper, codec, compact};
 use crate::clock::{DAY_MS, Timestamp};
 use crate::id::{MemoryId, hash64};
+use crate::kinds::Kind;
 use crate::memory::{By, Line, Memory, Op, SUPERSEDES, Source, State};
 
 const KEEP_DAYS: i64 = 30;
@@ -161,12 +162,13 @@ impl World {
             }
             (18..36, Some(memory)) => {
                 let mut line = Line::about(Op::Revise, memory.id);
-                match step.pick % 6 {
+                match step.pick % 7 {
                     0 => line.text = Some(word),
                     1 => line.title = Some(word),
                     2 => line.clear = vec!["title".into()],
                     3 => line.strength = Some((step.pick % 20) as f64 / 10.0),
                     4 => line.tags = Some(vec![word]),
+                    5 => line.kind = Some(Kind::ALL[step.pick as usize % Kind::ALL.len()]),
                     _ => line.pinned = Some(step.pick.is_multiple_of(4)),
                 }
                 line

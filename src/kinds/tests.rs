@@ -144,7 +144,7 @@ fn names_of_other_systems_are_understood() {
 fn dynamics_are_those_of_the_design() {
     let tenths = |value: f64| (value * 10.0).round() as u32;
     let strengths = [10, 9, 10, 10, 10, 9, 7, 6, 8, 5, 3, 6];
-    let half_lives = [180, 365, 180, 365, 180, 90, 30, 30, 60, 14, 7, 14];
+    let half_lives = [40, 365, 40, 365, 40, 20, 15, 20, 30, 14, 7, 14];
     assert_eq!(Kind::ALL.map(|kind| tenths(kind.default_strength())), strengths);
     assert_eq!(Kind::ALL.map(|kind| kind.half_life_days().round() as u32), half_lives);
     assert_eq!(Level::ALL.map(|level| tenths(level.weight())), [13, 10, 7]);

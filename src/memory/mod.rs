@@ -12,14 +12,18 @@ pub use fold::{
 pub use line::{By, Compacted, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
 pub use record::{Clock, Ended, Purge};
 
-use crate::clock::{Hour, Timestamp};
-use crate::config::Config;
-use crate::decay::Trace;
+use crate::clock::{DAY_MS, HOUR_MS, Hour, Timestamp};
+use crate::config::{Config, KindProfile};
+use crate::decay::{Trace, counted};
 use crate::id::MemoryId;
 use crate::kinds::{Kind, Level};
 
 /// The scope of what holds everywhere.
 pub const GLOBAL_SCOPE: &str = "global";
+
+/// How long mneme's first two layers hold, milliseconds.
+const WORKING_MS: i64 = 6 * HOUR_MS;
+const SHORT_TERM_MS: i64 = 7 * DAY_MS;
 
 /// How a memory stands. Being promoted is not a status: it is having a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -96,9 +100,12 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Counted uses: a burst within one hour is one.
-    pub fn counted(&self) -> u32 {
-        (self.hours.len() as u32).saturating_add(self.older_count())
+    /// Uses that weigh: of those within `gap_hours` one; with 0 every mention, with 1 every hour that had any.
+    pub fn counted(&self, gap_hours: u32) -> u32 {
+        if gap_hours == 0 {
+            return self.mentioned().max(self.counted(1));
+        }
+        counted(&self.hours, gap_hours).saturating_add(self.older_count())
     }
 
     /// Counted uses that are no longer known by hour.
@@ -121,8 +128,10 @@ pub struct Memory {
     pub text: String,
     /// A title, where it has one.
     pub title: Option<String>,
-    /// Its kind.
+    /// Its kind as it was told or chosen; [`Memory::current_kind`] is what it has become.
     pub kind: Kind,
+    /// Whether its kind was chosen after it was told.
+    pub is_kind_chosen: bool,
     /// How general it is.
     pub level: Level,
     /// Tags.
@@ -167,6 +176,7 @@ impl Memory {
             text: String::new(),
             title: None,
             kind: Kind::default(),
+            is_kind_chosen: false,
             level: Level::default(),
             tags: Vec::new(),
             entities: Vec::new(),
@@ -207,16 +217,58 @@ impl Memory {
         self.happened.unwrap_or(self.created)
     }
 
+    /// Its kind now: a question, or what matters once, that is used again and again (`interest_uses`) is an interest,
+    /// unless its kind was chosen after it was told. Worked out from its uses and nowhere stored, so that all machines
+    /// agree whatever they read first, and no line can be lost or come twice.
+    pub fn current_kind(&self, config: &Config) -> Kind {
+        let enough = config.decay.interest_uses;
+        let may_become = matches!(self.kind, Kind::Question | Kind::OneTime) && !self.is_kind_chosen && enough > 0;
+        if may_become && self.uses.counted(config.decay.gap_hours) >= enough { Kind::Interest } else { self.kind }
+    }
+
+    /// The strength of a new memory of its kind, and its half-life. Whoever becomes an interest is not weaker for it.
+    pub fn profile(&self, config: &Config) -> KindProfile {
+        let (told, now) = (config.kind_profile(self.kind), config.kind_profile(self.current_kind(config)));
+        KindProfile {
+            strength: now.strength.max(told.strength),
+            half_life_days: now.half_life_days.max(told.half_life_days),
+        }
+    }
+
     /// What decay needs to know of it.
     pub fn trace<'a>(&'a self, config: &Config) -> Trace<'a> {
-        let profile = config.kind_profile(self.kind);
+        let profile = self.profile(config);
         Trace {
             strength: self.strength.unwrap_or(profile.strength),
             half_life_days: profile.half_life_days,
             created: self.created,
             hours: &self.uses.hours,
-            older_uses: self.uses.older_count(),
+            uses: self.uses.counted(config.decay.gap_hours.min(1)),
+            occasions: self.uses.counted(config.decay.gap_hours),
         }
+    }
+
+    /// Until when it holds: as was said, or longer where use or importance moved it up (`move_up`).
+    ///
+    /// What was told for six hours at most holds for seven days more from its third use on, or at once with importance
+    /// 7; what was told for seven days at most holds for good from its eighth use on, or with importance 8 (mneme's
+    /// layers `working`, `short_term` and `long_term`).
+    pub fn holds_until(&self, config: &Config) -> Option<Timestamp> {
+        let until = self.valid_until?;
+        let told_for = until.millis().saturating_sub(self.created.millis());
+        if !config.decay.move_up || !(0..=SHORT_TERM_MS).contains(&told_for) {
+            return Some(until);
+        }
+        let (uses, strength) = (self.uses.counted(config.decay.gap_hours), self.trace(config).strength);
+        if uses >= 8 || strength >= 1.6 {
+            return None;
+        }
+        if told_for > WORKING_MS || (uses < 3 && strength < 1.4) {
+            return Some(until);
+        }
+        let third = self.uses.hours.get(2).or(self.uses.hours.last()).map(|hour| hour.start().max(self.created));
+        let moved = third.filter(|_| strength < 1.4).unwrap_or(self.created);
+        Some(moved.plus_millis(SHORT_TERM_MS).max(until))
     }
 
     /// A line that tells the whole memory once more, so that no line of another machine can take it away.
@@ -245,7 +297,7 @@ impl Memory {
 
     /// Active, faded, vanished or superseded, at `now`.
     pub fn status(&self, config: &Config, now: Timestamp) -> Status {
-        if self.superseded.is_some() || self.valid_until.is_some_and(|until| until <= now) {
+        if self.superseded.is_some() || self.holds_until(config).is_some_and(|until| until <= now) {
             Status::Superseded
         } else if self.is_vanished {
             Status::Vanished

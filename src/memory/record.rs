@@ -1,6 +1,6 @@
 //! One memory as the fold goes on with it: what it says, and which line said so.
 
-use super::line::{Line, Op};
+use super::line::{Line, Op, Who};
 use super::{GLOBAL_SCOPE, Memory, NoteRef, Uses};
 use crate::clock::Timestamp;
 use crate::id::MemoryId;
@@ -231,6 +231,8 @@ impl Record {
             && clocks.take(Field::Kind, clock)
         {
             memory.kind = kind;
+            let is_of_note = line.source.as_ref().is_some_and(|source| source.who == Some(Who::Note));
+            memory.is_kind_chosen = matches!(line.op, Op::Revise | Op::Note) || is_of_note;
         }
         if let Some(level) = line.level
             && clocks.take(Field::Level, clock)

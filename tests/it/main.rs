@@ -32,6 +32,7 @@ mod concurrency;
 mod doctor;
 mod doctor_journal;
 mod durability;
+mod dynamics;
 mod failing_calls;
 mod formats;
 mod fuzzed;

@@ -63,7 +63,7 @@ created: 2026-11-29
 last_used: 2026-12-03
 uses: 4
 strength: {strength}
-half_life_days: 180
+half_life_days: 40
 pinned: false
 entities:
   - "[[TypeScript]]"
@@ -170,9 +170,9 @@ fn the_numbers_of_a_note_follow_a_kind_that_a_person_changed() {
     store.edit_note(&name, "kind: fact\n", "kind: decision\n");
     store.ok(&["tidy"]);
     let memory = store.engine().whole(&id);
-    assert_eq!((memory.strength, memory.half_life_days), (1.0, 180.0));
+    assert_eq!((memory.strength, memory.half_life_days), (1.0, 40.0));
     let note = store.note(&name);
-    assert!(note.contains("\nstrength: 1\n") && note.contains("\nhalf_life_days: 180\n"), "{note}");
+    assert!(note.contains("\nstrength: 1\n") && note.contains("\nhalf_life_days: 40\n"), "{note}");
 }
 
 #[test]

@@ -160,7 +160,7 @@ fn serve(engine: &Engine, told: &[Told]) -> BTreeMap<String, Opened> {
         let shown = &served[id];
         assert_eq!(
             (&shown.memory.text, &shown.memory.title, &shown.memory.tags, shown.uses, shown.pinned),
-            (&memory.text, &memory.title, &memory.tags, memory.uses.counted(), memory.is_pinned)
+            (&memory.text, &memory.title, &memory.tags, memory.uses.counted(1), memory.is_pinned)
         );
         assert_eq!(shown.memory.superseded_by, memory.superseded.map(|superseded| superseded.by.to_string()));
     }
