@@ -34,7 +34,7 @@ const DAYS: i64 = 365;
 /// Chatter that was told so many days before the end has had its time.
 const OLD_DAYS: f64 = 90.0;
 
-/// A repeatable source of numbers (SplitMix64).
+/// A repeatable source of numbers (`SplitMix64`).
 struct Dice(u64);
 
 impl Dice {

@@ -133,8 +133,8 @@ impl Store {
     pub(super) fn conflicts(&self, now: Timestamp) -> Vec<Conflict> {
         let state = &self.state;
         let said = state.contradictions().into_iter().filter_map(|said| {
-            let (why, stale) = standing(state, said, now)?;
-            Some(conflict(state.get(said.ids.0)?, state.get(said.ids.1)?, why, said.at, stale))
+            let (why, is_stale) = standing(state, said, now)?;
+            Some(conflict(state.get(said.ids.0)?, state.get(said.ids.1)?, why, said.at, is_stale))
         });
         // Two machines may each have said that one takes the other's place.
         let circles = state.circles().iter().filter_map(|(newer, older)| {
@@ -205,7 +205,6 @@ impl Engine {
 
     /// The lines that end a conflict, and what they come to, in words.
     pub(super) fn end_conflict(
-        &self,
         draft: &Draft<'_>,
         conflict: &Conflict,
         ending: &Ending,

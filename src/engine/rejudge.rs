@@ -27,7 +27,7 @@ impl Engine {
     /// Judges all memories that hold as if each were told after those dated before it. What follows is written as one
     /// operation, which `undo` takes back; `is_dry` only says it. Each is compared with a few, never with all.
     pub(super) fn rejudge(&self, is_dry: bool, now: Timestamp, answer: &mut ReviewAnswer) -> Result<()> {
-        let find = || self.judged_anew(&self.store(), now);
+        let find = || Self::judged_anew(&self.store(), now);
         let found = if is_dry {
             find()?
         } else {
@@ -42,7 +42,7 @@ impl Engine {
         Ok(())
     }
 
-    fn judged_anew(&self, store: &Store, now: Timestamp) -> Result<Findings> {
+    fn judged_anew(store: &Store, now: Timestamp) -> Result<Findings> {
         let mut memories: Vec<&Memory> = store.state.memories().filter(|memory| is_current(memory, now)).collect();
         memories.sort_by_key(|memory| (memory.dated(), memory.created, memory.id));
         let places: HashMap<MemoryId, usize> =

@@ -23,7 +23,7 @@ pub struct RelateRequest {
     pub from: String,
     /// An id or entity.
     pub to: String,
-    /// related, causes, supports, contradicts, supersedes, has_decision or another word.
+    /// related, causes, supports, contradicts, supersedes, `has_decision` or another word.
     #[serde(rename = "type")]
     pub relation: String,
     /// 0 to 1.

@@ -213,7 +213,7 @@ impl Engine {
         let done = self.write(now, |draft| {
             let conflict = draft.store().conflict(&resolve.conflict, now)?;
             self.check_preview(token, RESOLVE, &bound_to(&conflict, &ending), now)?;
-            self.end_conflict(draft, &conflict, &ending, source)
+            Self::end_conflict(draft, &conflict, &ending, source)
         })?;
         answer.done.push(done);
         Ok(())
@@ -224,7 +224,7 @@ impl Engine {
         let now = self.clock.now();
         self.write(now, |draft| {
             let conflict = draft.store().conflict(id, now)?;
-            self.end_conflict(draft, &conflict, ending, Source { who: Some(Who::User), ..Source::default() })
+            Self::end_conflict(draft, &conflict, ending, Source { who: Some(Who::User), ..Source::default() })
         })
     }
 

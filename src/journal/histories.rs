@@ -168,7 +168,7 @@ impl World {
                     2 => line.clear = vec!["title".into()],
                     3 => line.strength = Some((step.pick % 20) as f64 / 10.0),
                     4 => line.tags = Some(vec![word]),
-                    5 => line.kind = Some(Kind::ALL[step.pick as usize % Kind::ALL.len()]),
+                    5 => line.kind = Some(Kind::ALL[step.pick % Kind::ALL.len()]),
                     _ => line.pinned = Some(step.pick.is_multiple_of(4)),
                 }
                 line

@@ -43,7 +43,7 @@ fn what_replaced_another_gives_its_place_back() {
     let engine = store.engine();
     let told = |text: &str| engine.tell(NewMemory { text: text.into(), ..NewMemory::default() });
     let first = told("Lives in Berlin").id.unwrap();
-    assert_eq!(told("Lives in Munich").superseded, [first.clone()]);
+    assert_eq!(told("Lives in Munich").superseded, std::slice::from_ref(&first));
     engine.undo().unwrap();
     assert_eq!(engine.texts("lives"), ["Lives in Berlin"]);
     assert_eq!(engine.whole(&first).memory.status, "active");
