@@ -124,6 +124,21 @@ impl Fit {
             + self.form_part()
     }
 
+    /// What words and a meaning (that may be no number, where none is known) add at most, whatever else is known.
+    #[inline]
+    pub fn at_most(lexical: f32, meaning: f32) -> f32 {
+        lexical.max(lexical * lexical) + TURN_MEANING_WEIGHT * meaning.max(0.0)
+    }
+
+    /// What is added to [`Fit::at_most`] at most, before phrases and the hop.
+    pub fn rest_at_most(names_speaker: bool, has_dates: bool) -> f32 {
+        let longest = Fit { turn: Some(Turn { asks: false, words: LONG_TURN_WORDS }), ..Fit::default() };
+        let speaker = if names_speaker { SPEAKER_WEIGHT } else { 0.0 };
+        let date = if has_dates { DATE_WEIGHT } else { 0.0 };
+        // What is rounded in another order must not fall short.
+        longest.form_part() + speaker + date + 1e-4
+    }
+
     /// Whether it fits at all.
     pub fn is_any(&self) -> bool {
         self.lexical > 0.0 || self.meaning.is_some_and(|meaning| meaning >= MEANT_FROM)

@@ -218,6 +218,8 @@ pub(super) struct Fitted {
     named: Option<u32>,
     /// Memories that hold a word of it or stand beside one that does.
     pub(super) matched: usize,
+    /// What words and meaning leave of a fit's total, at most.
+    rest: f32,
 }
 
 impl Store {
@@ -233,7 +235,9 @@ impl Store {
         }
         let count = matches.hits().len();
         let meaning = self.model.as_deref().map_or(Vec::new(), |model| self.meanings(model, query, matches.hits()));
-        Ok(Fitted { named: self.shapes.named(&question), question, lexical, meaning, matched: count })
+        let named = self.shapes.named(&question);
+        let rest = Fit::rest_at_most(named.is_some(), !question.dates.is_empty());
+        Ok(Fitted { question, lexical, meaning, named, matched: count, rest })
     }
 
     /// The words that memories matched, and what each adds to the lexical fit.
@@ -253,6 +257,7 @@ impl Store {
         scorer.score(
             asked,
             &self.lengths,
+            |word| self.held_by_at_least(word),
             |word, out: &mut Vec<Posting>| {
                 if let Some(terms) = &self.terms {
                     terms.postings(word, out)?;
@@ -291,16 +296,12 @@ impl Store {
     /// worse than they are.
     fn meanings(&self, model: &Model, query: &str, hits: &[Hit]) -> Vec<f32> {
         let asked: Vector = model.vector(&without_user(query));
-        let mut meanings = vec![f32::NAN; self.lengths.slots()];
         if asked.scale == 0.0 {
-            return meanings;
+            return vec![f32::NAN; self.lengths.slots()];
         }
         let vectors = &self.shapes.vectors;
-        for ((meaning, cosine), slot) in meanings.iter_mut().zip(vectors.cosines(&asked)).zip(0..) {
-            if vectors.is_known(slot) {
-                *meaning = cosine;
-            }
-        }
+        let mut meanings = vectors.cosines(&asked);
+        meanings.resize(self.lengths.slots(), f32::NAN);
         if vectors.known() < self.lengths.count() as usize {
             let mut lacking: Vec<&Hit> = hits.iter().filter(|hit| !vectors.is_known(hit.slot)).collect();
             if lacking.len() > MADE_FOR_A_QUERY {
@@ -343,11 +344,13 @@ impl Store {
 }
 
 impl Fitted {
-    /// Whether [`Fit::is_any`] would hold: most memories are passed over by this alone.
-    pub(super) fn is_any(&self, slot: Slot) -> bool {
+    /// Whether [`Fit::is_any`] would hold and the total may reach `least`: most memories are passed over by this alone.
+    #[inline]
+    pub(super) fn may_reach(&self, slot: Slot, least: f32) -> bool {
         let place = slot as usize;
-        let is_meant = || self.meaning.get(place).is_some_and(|meaning| *meaning >= MEANT_FROM);
-        self.lexical.get(place).is_some_and(|lexical| *lexical > 0.0) || is_meant()
+        let lexical = self.lexical.get(place).copied().unwrap_or_default();
+        let meaning = self.meaning.get(place).copied().unwrap_or(f32::NAN);
+        (lexical > 0.0 || meaning >= MEANT_FROM) && Fit::at_most(lexical, meaning) + self.rest >= least
     }
 
     /// All parts of a memory's fit but the phrase, which needs its text.

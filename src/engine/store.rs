@@ -194,6 +194,12 @@ impl Store {
         Ok(indexed + self.tail.holders(word) > 0)
     }
 
+    /// How many memories hold a word, at least: no postings are read for that.
+    pub(super) fn held_by_at_least(&self, word: &str) -> Result<u32> {
+        let Some(terms) = &self.terms else { return Ok(0) };
+        Ok(terms.holders(word)?.saturating_sub(terms.masked() + self.left.len()) as u32)
+    }
+
     fn add_to_tail(&mut self, slot: Slot, terms: &[String]) {
         self.tail.add(slot, terms);
         if let Some(spelling) = self.spelling.get_mut().unwrap_or_else(PoisonError::into_inner) {
@@ -386,11 +392,6 @@ impl Store {
         let all = self.lengths.count();
         let is_counted = self.model.is_some() && all > 0;
         is_counted.then(|| self.shapes.vectors.known() as f64 / f64::from(all))
-    }
-
-    /// The slots on which something stands, in order.
-    pub(super) fn current(&self) -> impl Iterator<Item = Slot> {
-        (0..self.lengths.slots() as Slot).filter(|slot| self.lengths.get(*slot).is_some())
     }
 
     /// What stands on a slot.
