@@ -255,7 +255,7 @@ struct Candidate {
 }
 
 /// Candidates that are put in order first: few calls need more.
-const FIRST_SORTED: usize = 1_000;
+const FIRST_SORTED: usize = 500;
 
 /// Candidates in order, the best first; of equal ones the smaller id. Most calls stop after a few, so the best of them
 /// are gathered first, and the rest only where somebody asks for it.
@@ -278,10 +278,10 @@ fn in_order(store: &Store, fitted: &[Fitted]) -> impl Iterator<Item = Candidate>
     // Where some were passed over, all others stand behind the last of these.
     let is_all = least == f32::NEG_INFINITY;
     first.truncate(if is_all { first.len() } else { FIRST_SORTED });
-    let last = first.last().filter(|_| !is_all).copied();
-    let later = last.into_iter().flat_map(move |last| {
+    let end = first.last().filter(|_| !is_all).copied();
+    let later = end.into_iter().flat_map(move |end| {
         let all = slots.clone().filter_map(|slot| best_wording(store, fitted, slot, f32::NEG_INFINITY));
-        let mut rest: Vec<Candidate> = all.filter(|other| order(other, &last).is_gt()).collect();
+        let mut rest: Vec<Candidate> = all.filter(|other| order(other, &end).is_gt()).collect();
         rest.sort_unstable_by(order);
         rest
     });

@@ -23,7 +23,7 @@ const MAX_CANDIDATE_POSTINGS: usize = 2_000;
 
 /// Vectors that are made before a new process answers, where the file with them is gone: about half a second's. The
 /// rest follows in the background.
-const VECTORS_AT_ONCE: usize = 20_000;
+const VECTORS_AT_ONCE: usize = if cfg!(test) { 20 } else { 20_000 };
 
 /// A place in the word statistics. A memory whose words change gets a new one; the old one is used again once no
 /// document of the index can mean it.
