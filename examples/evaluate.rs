@@ -26,6 +26,7 @@ mod six_kinds;
 
 use std::error::Error;
 
+use ebbmark::words::{fold, is_stop_word};
 use evaluation::{Conversation, Sums};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -52,6 +53,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
+/// Second wordings that a program can make of a question, asked beside it.
+const REWORDED: [(&str, Rewording); 2] = [("and its keywords", keywords), ("and without names", without_names)];
+
+type Rewording = fn(&str) -> String;
+
+/// The words of a question that say what it is about.
+fn keywords(question: &str) -> String {
+    let words = question.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    words.filter(|word| !is_stop_word(&fold(word))).collect::<Vec<_>>().join(" ")
+}
+
+/// As [`keywords`], without those that begin with a capital.
+fn without_names(question: &str) -> String {
+    let words = keywords(question);
+    words.split(' ').filter(|word| !word.starts_with(char::is_uppercase)).collect::<Vec<_>>().join(" ")
+}
+
 fn kinds(conversations: usize, first: Option<u64>) -> Result<(), Box<dyn Error>> {
     let users = match first {
         Some(first) => conversations::users(first, conversations),
@@ -64,14 +82,22 @@ fn kinds(conversations: usize, first: Option<u64>) -> Result<(), Box<dyn Error>>
 
 fn evaluate(which: &str, conversations: &[Conversation]) -> Result<(), Box<dyn Error>> {
     let (mut own, mut plain, mut full) = (Sums::new(), Sums::new(), Sums::new());
+    let mut reworded = REWORDED.map(|(name, wording)| (name, wording, Sums::new()));
     for conversation in conversations {
         let folder = tempfile::tempdir()?;
         let engine = home::engine(&folder.path().join("home"))?;
-        evaluation::recall(&engine, conversation, &mut own)?;
+        let units = evaluation::remember(&engine, conversation)?;
+        evaluation::recall(&engine, conversation, &units, |asked| vec![asked.to_owned()], &mut own)?;
+        for (_, wording, sums) in &mut reworded {
+            let both = |asked: &str| vec![asked.to_owned(), wording(asked)];
+            evaluation::recall(&engine, conversation, &units, both, sums)?;
+        }
         evaluation::plain_bm25(conversation, &mut plain);
         evaluation::full_context(conversation, &mut full);
     }
-    for (name, sums) in [("Ebbmark", own), ("plain BM25", plain), ("full context", full)] {
+    let mut all = vec![("Ebbmark", own), ("plain BM25", plain), ("full context", full)];
+    all.extend(reworded.map(|(name, _, sums)| (name, sums)));
+    for (name, sums) in all {
         println!("{}", evaluation::table(&format!("{name}, {which}"), &sums));
     }
     Ok(())

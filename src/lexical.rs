@@ -134,42 +134,58 @@ impl Scorer {
     /// worth most in a memory.
     ///
     /// `postings` appends those of one word: at most one for each memory, in any order. Postings of slots that are not
-    /// current in `lengths` are passed over. `lengths` must be settled.
+    /// current in `lengths` are passed over. `holders` says how many current memories hold a word, at least; where that
+    /// is enough to know that it does not count, its postings are not read. `lengths` must be settled.
     ///
     /// # Errors
-    /// Whatever `postings` or `stand_ins` returns; the scorer stays usable.
+    /// Whatever `holders`, `postings` or `stand_ins` returns; the scorer stays usable.
     pub fn score<'a, E>(
         &'a mut self,
         asked: Asked<'a>,
         lengths: &'a Lengths,
+        holders: impl Fn(&str) -> Result<u32, E>,
         mut postings: impl FnMut(&str, &mut Vec<Posting>) -> Result<(), E>,
         stand_ins: impl FnMut(&str, bool) -> Result<Vec<StandIn>, E>,
     ) -> Result<Matches<'a>, E> {
         self.hits.clear();
-        self.gather(asked, lengths, &mut postings)?;
+        self.gather(asked, lengths, holders, &mut postings)?;
         self.choose(lengths);
         self.expand(asked, lengths, &mut postings, stand_ins)?;
         self.accumulate(lengths);
         Ok(Matches { scorer: self, asked, lengths })
     }
 
-    /// Collects the postings of every distinct word.
+    /// Collects the postings of every distinct word that may count, of the rarest first.
     fn gather<E>(
         &mut self,
         asked: Asked<'_>,
         lengths: &Lengths,
+        holders: impl Fn(&str) -> Result<u32, E>,
         postings: &mut impl FnMut(&str, &mut Vec<Posting>) -> Result<(), E>,
     ) -> Result<(), E> {
         self.postings.clear();
         self.terms.clear();
         let mut seen = HashSet::new();
+        let mut words: Vec<(u32, usize, &str)> = Vec::new();
         for (place, word) in asked.words.iter().enumerate() {
             if seen.insert(word) {
-                let postings = self.read(word, lengths, postings)?;
-                let is_lent = !asked.names.contains(word);
-                self.terms.push(Term { place, postings, weight: 1.0, is_lent, idf: [0.0; 2] });
+                words.push((holders(word)?, place, word));
             }
         }
+        words.sort_unstable();
+        let mut least = 0.0f32;
+        for (held, place, word) in words {
+            if lengths.idf(held) < least {
+                continue;
+            }
+            let postings = self.read(word, lengths, postings)?;
+            if !postings.is_empty() {
+                least = least.max(lengths.idf(postings.len() as u32) * LEAST_IDF);
+            }
+            let is_lent = !asked.names.contains(word);
+            self.terms.push(Term { place, postings, weight: 1.0, is_lent, idf: [0.0; 2] });
+        }
+        self.terms.sort_unstable_by_key(|term| term.place);
         Ok(())
     }
 

@@ -12,6 +12,8 @@ pub use self::dates::Dates;
 use crate::clock::Timestamp;
 use crate::words;
 
+/// What a name of several words counts of a whole phrase: of two people with one first name, it tells which is meant.
+const NAME_SHARE: f32 = 0.5;
 /// Shortest start of a name by which it is known: "Mel" is Melanie.
 const SHORTEST_START: usize = 3;
 
@@ -22,6 +24,8 @@ pub struct Question {
     pub terms: Vec<String>,
     /// Content words that stand side by side, as they are indexed.
     pairs: HashSet<(String, String)>,
+    /// Those of them that are written like a name: both with a capital.
+    names: HashSet<(String, String)>,
     /// Its words in lower case, and whether each may be a name: it has a capital.
     spoken: Vec<(String, bool)>,
     /// The word that each term was made of, where it was one.
@@ -37,13 +41,20 @@ impl Question {
     pub fn read(text: &str, now: Timestamp, zone: &TimeZone) -> Question {
         let terms = words::terms(text);
         let spoken = spoken(text);
-        let written = spoken.iter().filter_map(|(word, _)| match &words::terms(word)[..] {
-            [term] => Some((term.clone(), word.clone())),
-            _ => None,
-        });
+        let (mut written, mut capitals) = (HashMap::new(), HashSet::new());
+        for (word, has_capital) in &spoken {
+            if let [term] = &words::terms(word)[..] {
+                written.insert(term.clone(), word.clone());
+                capitals.extend(has_capital.then(|| term.clone()));
+            }
+        }
+        let pairs: HashSet<(String, String)> =
+            pairs(&terms).map(|(left, right)| (left.clone(), right.clone())).collect();
+        let is_name = |(left, right): &&(String, String)| capitals.contains(left) && capitals.contains(right);
         Question {
-            pairs: pairs(&terms).map(|(left, right)| (left.clone(), right.clone())).collect(),
-            written: written.collect(),
+            names: pairs.iter().filter(is_name).cloned().collect(),
+            pairs,
+            written,
             spoken,
             dates: Dates::read(text, now, zone),
             is_unspaced: text.chars().any(words::is_unspaced),
@@ -68,15 +79,19 @@ impl Question {
         })
     }
 
-    /// The share of its neighbouring content words that also stand side by side in `text`, 0 to 1.
+    /// The share of its neighbouring content words that also stand side by side in `text`, and half as much as all of
+    /// them where these are its names: 0 to 1.
     pub fn phrase(&self, text: &str) -> f32 {
         if self.pairs.is_empty() {
             return 0.0;
         }
         let terms = words::terms(text);
         let own: HashSet<(&String, &String)> = pairs(&terms).collect();
-        let shared = self.pairs.iter().filter(|(left, right)| own.contains(&(left, right))).count();
-        shared as f32 / self.pairs.len() as f32
+        let share = |pairs: &HashSet<(String, String)>| {
+            let shared = pairs.iter().filter(|(left, right)| own.contains(&(left, right))).count();
+            shared as f32 / pairs.len().max(1) as f32
+        };
+        (share(&self.pairs) + NAME_SHARE * share(&self.names)).min(1.0)
     }
 
     /// Whether it has words that could stand side by side in a memory.
@@ -139,6 +154,15 @@ mod tests {
         assert_eq!(asked.phrase("house lake blue"), 0.0);
         assert_eq!(question("tea").phrase("tea"), 0.0);
         assert!(!question("the tea").has_phrase());
+    }
+
+    #[test]
+    fn a_name_of_several_words_tells_who_is_meant() {
+        let asked = question("What does Kenji Iliescu like best when it comes to holidays?");
+        let (meant, other) = ("Kenji Iliescu prefers late June", "Kenji Duarte prefers late June as holiday season");
+        assert!(asked.phrase(meant) > 0.5 && asked.phrase(other) == 0.0);
+        assert!(question("who is kenji iliescu to holidays").phrase(meant) < 0.6, "written small it is a phrase");
+        assert_eq!(question("Kenji Iliescu").phrase(meant), 1.0);
     }
 
     #[test]

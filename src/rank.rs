@@ -71,6 +71,11 @@ pub struct Turn {
     pub words: u8,
 }
 
+impl Turn {
+    /// The form that adds most.
+    pub const LONGEST: Turn = Turn { asks: false, words: LONG_TURN_WORDS };
+}
+
 impl Fit {
     /// What its words add. Of a memory that stands alone, squared: half of the words say less than half, since any
     /// other memory may share one.
@@ -122,6 +127,14 @@ impl Fit {
             + self.date_part()
             + self.graph_part()
             + self.form_part()
+    }
+
+    /// The total of this with other words and another meaning, as the turn that it is or alone, whichever is greater.
+    #[inline]
+    pub fn at_most(&self, lexical: f32, meaning: Option<f32>) -> f32 {
+        let alone = Fit { lexical, meaning, turn: None, ..*self };
+        let total = alone.total();
+        if self.turn.is_none() { total } else { Fit { turn: self.turn, ..alone }.total().max(total) }
     }
 
     /// Whether it fits at all.
@@ -250,6 +263,19 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_fit_is_greater_than_the_most(
+            lexical in 0.0f32..2.0, meaning in prop::option::of(-1.0f32..1.0), speaker in -1.0f32..1.0, date in 0.0f32..1.0,
+            turn in prop::option::of((any::<bool>(), 0..=LONG_TURN_WORDS)), is_unspaced: bool,
+        ) {
+            let turn = turn.map(|(asks, words)| Turn { asks, words });
+            let fit = Fit { lexical, meaning, speaker, date, turn, is_unspaced, ..Fit::default() };
+            let most = Fit { speaker: 1.0, date: 1.0, is_unspaced, ..Fit::default() };
+            let with_turns = Fit { turn: Some(Turn::LONGEST), ..most };
+            prop_assert!(fit.total() <= with_turns.at_most(lexical, meaning));
+            prop_assert!(turn.is_some() || fit.total() <= most.at_most(lexical, meaning));
+        }
 
         #[test]
         fn standing_is_bounded(lexical in 0.0f32..2.0, meaning in -1.0f32..1.0, score in 0.0..1e6, level in 0.5..1.5) {

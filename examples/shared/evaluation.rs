@@ -78,8 +78,11 @@ fn add(sums: &mut Sums, asked: &Asked, units: &[&str], characters: usize) {
     }
 }
 
-/// Remembers a conversation, each turn one memory, and asks all of its questions.
-pub(crate) fn recall(engine: &Engine, conversation: &Conversation, sums: &mut Sums) -> Result<(), Box<dyn Error>> {
+/// The unit of each memory, by id.
+pub(crate) type Units<'a> = HashMap<String, &'a str>;
+
+/// Remembers a conversation, each turn one memory.
+pub(crate) fn remember<'a>(engine: &Engine, conversation: &'a Conversation) -> Result<Units<'a>, Box<dyn Error>> {
     let memories: Vec<NewMemory> = conversation
         .turns
         .iter()
@@ -96,16 +99,27 @@ pub(crate) fn recall(engine: &Engine, conversation: &Conversation, sums: &mut Su
             ..NewMemory::default()
         })
         .collect();
-    let mut units: HashMap<String, &str> = HashMap::new();
+    let mut units = Units::new();
     for (memories, turns) in memories.chunks(100).zip(conversation.turns.chunks(100)) {
         let answer = engine.remember(&RememberRequest::of(memories))?;
         for (result, turn) in answer.results.into_iter().zip(turns) {
             units.extend(result.id.map(|id| (id, turn.unit.as_str())));
         }
     }
+    Ok(units)
+}
+
+/// Asks all questions about what was remembered, each in the wordings that are made of it.
+pub(crate) fn recall(
+    engine: &Engine,
+    conversation: &Conversation,
+    units: &Units<'_>,
+    wordings: impl Fn(&str) -> Vec<String>,
+    sums: &mut Sums,
+) -> Result<(), Box<dyn Error>> {
     for asked in &conversation.questions {
-        let limit = Some(HITS as u32);
-        let request = RecallRequest { limit, reinforce: Some(false), ..RecallRequest::of(&asked.question) };
+        let (query, limit) = (wordings(&asked.question), Some(HITS as u32));
+        let request = RecallRequest { query, limit, reinforce: Some(false), ..RecallRequest::default() };
         let hits = engine.recall(&request)?.hits;
         let found: Vec<&str> = hits.iter().filter_map(|hit| units.get(&hit.id).copied()).collect();
         add(sums, asked, &found, hits.iter().map(|hit| hit.text.chars().count()).sum());

@@ -27,7 +27,7 @@ const MOST_OF_ONE_MEANING: usize = 5;
 /// two before, two after.
 const MEANING_LENT: [f32; 4] = [0.3, 0.2, 0.15, 0.1];
 /// Vectors that are made while a query waits: some milliseconds, and only until all are known.
-const MADE_FOR_A_QUERY: usize = 200;
+const MADE_FOR_A_QUERY: usize = if cfg!(test) { 5 } else { 200 };
 /// What an answer borrows of its question.
 const MEANING_OF_QUESTION: f32 = 0.6;
 
@@ -218,6 +218,8 @@ pub(super) struct Fitted {
     named: Option<u32>,
     /// Memories that hold a word of it or stand beside one that does.
     pub(super) matched: usize,
+    /// The best fit of any memory in all but words and meaning.
+    most: Fit,
 }
 
 impl Store {
@@ -233,7 +235,15 @@ impl Store {
         }
         let count = matches.hits().len();
         let meaning = self.model.as_deref().map_or(Vec::new(), |model| self.meanings(model, query, matches.hits()));
-        Ok(Fitted { named: self.shapes.named(&question), question, lexical, meaning, matched: count })
+        let speaker = self.shapes.named(&question);
+        let most = Fit {
+            speaker: if speaker.is_some() { 1.0 } else { 0.0 },
+            date: if question.dates.is_empty() { 0.0 } else { 1.0 },
+            turn: self.lengths.has_turns().then_some(Turn::LONGEST),
+            is_unspaced: question.is_unspaced,
+            ..Fit::default()
+        };
+        Ok(Fitted { named: speaker, question, lexical, meaning, matched: count, most })
     }
 
     /// The words that memories matched, and what each adds to the lexical fit.
@@ -253,6 +263,7 @@ impl Store {
         scorer.score(
             asked,
             &self.lengths,
+            |word| self.held_by_at_least(word),
             |word, out: &mut Vec<Posting>| {
                 if let Some(terms) = &self.terms {
                     terms.postings(word, out)?;
@@ -291,16 +302,12 @@ impl Store {
     /// worse than they are.
     fn meanings(&self, model: &Model, query: &str, hits: &[Hit]) -> Vec<f32> {
         let asked: Vector = model.vector(&without_user(query));
-        let mut meanings = vec![f32::NAN; self.lengths.slots()];
         if asked.scale == 0.0 {
-            return meanings;
+            return vec![f32::NAN; self.lengths.slots()];
         }
         let vectors = &self.shapes.vectors;
-        for ((meaning, cosine), slot) in meanings.iter_mut().zip(vectors.cosines(&asked)).zip(0..) {
-            if vectors.is_known(slot) {
-                *meaning = cosine;
-            }
-        }
+        let mut meanings = vectors.cosines(&asked);
+        meanings.resize(self.lengths.slots(), f32::NAN);
         if vectors.known() < self.lengths.count() as usize {
             let mut lacking: Vec<&Hit> = hits.iter().filter(|hit| !vectors.is_known(hit.slot)).collect();
             if lacking.len() > MADE_FOR_A_QUERY {
@@ -343,26 +350,34 @@ impl Store {
 }
 
 impl Fitted {
-    /// Whether [`Fit::is_any`] would hold: most memories are passed over by this alone.
-    pub(super) fn is_any(&self, slot: Slot) -> bool {
-        let place = slot as usize;
-        let is_meant = || self.meaning.get(place).is_some_and(|meaning| *meaning >= MEANT_FROM);
-        self.lexical.get(place).is_some_and(|lexical| *lexical > 0.0) || is_meant()
+    /// Whether [`Fit::is_any`] would hold and the total may reach `least`: most memories are passed over by this alone.
+    #[inline]
+    pub(super) fn may_reach(&self, slot: Slot, least: f32) -> bool {
+        let (lexical, meaning) = self.known(slot);
+        let is_any = lexical > 0.0 || meaning.is_some_and(|meaning| meaning >= MEANT_FROM);
+        is_any && self.most.at_most(lexical, meaning) >= least
+    }
+
+    /// Words and meaning of a memory.
+    #[inline]
+    fn known(&self, slot: Slot) -> (f32, Option<f32>) {
+        let lexical = self.lexical.get(slot as usize).copied().unwrap_or_default();
+        (lexical, self.meaning.get(slot as usize).copied().filter(|meaning| !meaning.is_nan()))
     }
 
     /// All parts of a memory's fit but the phrase, which needs its text.
     #[inline]
     pub(super) fn of(&self, shapes: &Shapes, lengths: &Lengths, slot: Slot) -> Fit {
-        let place = slot as usize;
-        let shape = shapes.rows.get(place).copied().unwrap_or_default();
+        let (lexical, meaning) = self.known(slot);
+        let shape = shapes.rows.get(slot as usize).copied().unwrap_or_default();
         let speaker = match self.named {
             Some(named) if shape.speaker == named => 1.0,
             Some(_) if shape.speaker != 0 => -1.0,
             _ => 0.0,
         };
         Fit {
-            lexical: self.lexical.get(place).copied().unwrap_or_default(),
-            meaning: self.meaning.get(place).copied().filter(|meaning| !meaning.is_nan()),
+            lexical,
+            meaning,
             speaker,
             phrase: 0.0,
             graph: 0.0,
@@ -375,7 +390,50 @@ impl Fitted {
 
 #[cfg(test)]
 mod tests {
+    use super::super::own_notes::Shelf;
     use super::*;
+    use crate::id::MemoryId;
+    use crate::index::Cached;
+    use crate::journal::Told;
+    use crate::memory::{Line, Op, State};
+
+    /// A store that was opened while no vector was kept: those of the last memories are not made yet.
+    fn without_vectors(texts: &[String]) -> (Store, Vec<Slot>) {
+        let mut state = State::default();
+        let ids: Vec<MemoryId> = texts.iter().map(|text| MemoryId::from_source(text)).collect();
+        for ((text, id), number) in texts.iter().zip(&ids).zip(1u64..) {
+            let at = Timestamp::from_millis(number as i64);
+            let line = Line { text: Some(text.clone()), at, ..Line::about(Op::Remember, *id) };
+            let told = Told { line, replica: "r".into(), number, crc: 0 };
+            state.apply(told.line, &told.replica, told.number, told.crc);
+        }
+        let model = Some(Model::built_in().unwrap());
+        let (store, trouble) = Store::new(state, Shelf::default(), None, model, &Cached::default());
+        assert!(trouble.is_none());
+        let slots = ids.iter().map(|id| store.slot_of(*id).unwrap()).collect();
+        (store, slots)
+    }
+
+    #[test]
+    fn the_best_by_words_have_a_meaning_before_all_vectors_are_made() {
+        let texts: Vec<String> = (0..40).map(|number| format!("Sold bicycle {number} to a neighbour")).collect();
+        let (mut store, slots) = without_vectors(&texts);
+        assert_eq!((store.shapes.vectors.known(), store.vectors_lacking()), (20, 20));
+        let meanings = |store: &Store, query: &str| -> Vec<Option<f32>> {
+            let fitted = store.fit(query, Timestamp::default(), &TimeZone::UTC, &mut Scorer::default()).unwrap();
+            slots.iter().map(|slot| fitted.of(&store.shapes, &store.lengths, *slot).meaning).collect()
+        };
+        let early = meanings(&store, "who bought bicycle 33");
+        assert!(early[..20].iter().all(Option::is_some), "these were made when it was opened");
+        assert_eq!(early[20..].iter().flatten().count(), MADE_FOR_A_QUERY, "no more while a query waits");
+        let by_meaning_alone = meanings(&store, "cycling");
+        assert_eq!(by_meaning_alone[20..].iter().flatten().count(), 0, "nothing is made for what shares no word");
+        store.take_vectors(&store.made_vectors(&store.without_vector()));
+        assert_eq!(store.vectors_lacking(), 0);
+        let all = meanings(&store, "who bought bicycle 33");
+        assert!(early[33].is_some() && early[33] == all[33], "the best by words has the meaning that it will have");
+        assert!(early.iter().zip(&all).all(|(early, all)| early.is_none() || early == all));
+    }
 
     #[test]
     fn the_user_does_not_count_for_the_meaning() {

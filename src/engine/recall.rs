@@ -246,6 +246,7 @@ pub(super) struct Ranked {
 }
 
 /// A candidate with its fit but for the phrase, the best of the wordings'.
+#[derive(Clone, Copy)]
 struct Candidate {
     total: f32,
     slot: Slot,
@@ -254,25 +255,37 @@ struct Candidate {
 }
 
 /// Candidates that are put in order first: few calls need more.
-const FIRST_SORTED: usize = 1_000;
+const FIRST_SORTED: usize = 500;
 
-/// Candidates in order, the best first; of equal ones the smaller id. Most calls stop after a few, so only the first of
-/// them are sorted at once.
-fn in_order(store: &Store, mut all: Vec<Candidate>) -> impl Iterator<Item = Candidate> {
+/// Candidates in order, the best first; of equal ones the smaller id. Most calls stop after a few, so the best of them
+/// are gathered first, and the rest only where somebody asks for it.
+fn in_order(store: &Store, fitted: &[Fitted]) -> impl Iterator<Item = Candidate> {
     let order = |a: &Candidate, b: &Candidate| {
         b.total.total_cmp(&a.total).then_with(|| store.id_at(a.slot).cmp(&store.id_at(b.slot)))
     };
-    let mut rest = Vec::new();
-    if all.len() > 2 * FIRST_SORTED {
-        all.select_nth_unstable_by(FIRST_SORTED, order);
-        rest = all.split_off(FIRST_SORTED);
+    let slots = 0..store.lengths.slots() as Slot;
+    let mut first: Vec<Candidate> = Vec::with_capacity(2 * FIRST_SORTED);
+    let mut least = f32::NEG_INFINITY;
+    for slot in slots.clone() {
+        first.extend(best_wording(store, fitted, slot, least));
+        if first.len() == 2 * FIRST_SORTED {
+            first.select_nth_unstable_by(FIRST_SORTED - 1, order);
+            first.truncate(FIRST_SORTED);
+            least = first.last().map_or(least, |last| last.total);
+        }
     }
-    all.sort_unstable_by(order);
-    let later = std::iter::once(rest).flat_map(move |mut rest| {
+    first.sort_unstable_by(order);
+    // Where some were passed over, all others stand behind the last of these.
+    let is_all = least == f32::NEG_INFINITY;
+    first.truncate(if is_all { first.len() } else { FIRST_SORTED });
+    let end = first.last().filter(|_| !is_all).copied();
+    let later = end.into_iter().flat_map(move |end| {
+        let all = slots.clone().filter_map(|slot| best_wording(store, fitted, slot, f32::NEG_INFINITY));
+        let mut rest: Vec<Candidate> = all.filter(|other| order(other, &end).is_gt()).collect();
         rest.sort_unstable_by(order);
         rest
     });
-    all.into_iter().chain(later)
+    first.into_iter().chain(later)
 }
 
 impl Engine {
@@ -431,10 +444,9 @@ impl Engine {
         let (wanted, limit) = (limit, limit.max(FOLLOWED_HITS));
         let fitted = self.fitted(store, queries, now)?;
         let matched = fitted.iter().map(|fitted| fitted.matched).max().unwrap_or_default();
-        let candidates = store.current().filter_map(|slot| best_wording(store, &fitted, slot)).collect();
         let mut ranked: Vec<Ranked> = Vec::new();
         let (mut phrases, mut passed) = (0, 0);
-        for Candidate { total, slot, wording } in in_order(store, candidates) {
+        for Candidate { total, slot, wording } in in_order(store, &fitted) {
             let Some(id) = store.id_at(slot) else { continue };
             let fitted = &fitted[usize::from(wording)];
             let has_phrase = fitted.question.has_phrase() && phrases < MAX_PHRASES;
@@ -609,16 +621,17 @@ pub(super) fn insert(
     }
 }
 
-/// The wording that a memory fits best, where it fits any.
-fn best_wording(store: &Store, fitted: &[Fitted], slot: Slot) -> Option<Candidate> {
+/// The wording that a memory fits best, where it fits any and its total reaches `least`.
+#[inline]
+fn best_wording(store: &Store, fitted: &[Fitted], slot: Slot, least: f32) -> Option<Candidate> {
     let mut best: Option<Candidate> = None;
     for (fitted, wording) in fitted.iter().zip(0..) {
-        if !fitted.is_any(slot) {
+        if !fitted.may_reach(slot, least) || store.lengths.get(slot).is_none() {
             continue;
         }
         let fit = fitted.of(&store.shapes, &store.lengths, slot);
         let total = fit.total();
-        if fit.is_any() && best.as_ref().is_none_or(|best| total > best.total) {
+        if total >= least && fit.is_any() && best.is_none_or(|best| total > best.total) {
             best = Some(Candidate { total, slot, wording });
         }
     }

@@ -28,7 +28,7 @@ const MOST_LOOKED_AT: usize = 1_000;
 
 /// Vectors that are made before a new process answers, where the file with them is gone: about half a second's. The
 /// rest follows in the background.
-const VECTORS_AT_ONCE: usize = 20_000;
+const VECTORS_AT_ONCE: usize = if cfg!(test) { 20 } else { 20_000 };
 
 /// A place in the word statistics. A memory whose words change gets a new one; the old one is used again once no
 /// document of the index can mean it.
@@ -199,6 +199,12 @@ impl Store {
     pub(super) fn is_held(&self, word: &str) -> Result<bool> {
         let indexed = self.terms.as_ref().map_or(Ok(0), |terms| terms.holders(word))?;
         Ok(indexed + self.tail.holders(word) > 0)
+    }
+
+    /// How many memories hold a word, at least: no postings are read for that.
+    pub(super) fn held_by_at_least(&self, word: &str) -> Result<u32> {
+        let Some(terms) = &self.terms else { return Ok(0) };
+        Ok(terms.holders(word)?.saturating_sub(terms.masked() + self.left.len()) as u32)
     }
 
     fn add_to_tail(&mut self, slot: Slot, terms: &[String]) {
@@ -401,11 +407,6 @@ impl Store {
         let all = self.lengths.count();
         let is_counted = self.model.is_some() && all > 0;
         is_counted.then(|| self.shapes.vectors.known() as f64 / f64::from(all))
-    }
-
-    /// The slots on which something stands, in order.
-    pub(super) fn current(&self) -> impl Iterator<Item = Slot> {
-        (0..self.lengths.slots() as Slot).filter(|slot| self.lengths.get(*slot).is_some())
     }
 
     /// What stands on a slot.

@@ -348,7 +348,7 @@ impl Index {
     pub fn join(&self, mut current: impl FnMut(u64, u64) -> Option<Slot>) -> Result<Joined> {
         let action = "join its documents";
         let mut joined = Joined {
-            terms: Terms { segments: Vec::new(), text: self.fields.text },
+            terms: Terms { segments: Vec::new(), text: self.fields.text, masked: 0 },
             documents: Vec::new(),
             strays: Vec::new(),
         };
@@ -377,6 +377,7 @@ impl Index {
                     None => joined.strays.push(ids[document]),
                 }
             }
+            joined.terms.masked += slots.iter().filter(|slot| **slot == MASKED).count();
             joined.terms.segments.push(Segment { words, slots });
         }
         Ok(joined)
@@ -493,6 +494,7 @@ pub struct Joined {
 pub struct Terms {
     segments: Vec<Segment>,
     text: Field,
+    masked: usize,
 }
 
 #[derive(Clone)]
@@ -503,6 +505,11 @@ struct Segment {
 }
 
 impl Terms {
+    /// How many documents are masked.
+    pub fn masked(&self) -> usize {
+        self.masked
+    }
+
     /// Hides the document of a memory whose text has changed, or that has left, since the join. Walks all documents:
     /// some microseconds for 100,000.
     pub fn mask(&mut self, slot: Slot) {

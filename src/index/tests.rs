@@ -94,6 +94,7 @@ fn scores(joined: &Joined, texts: &Texts, query: &[String]) -> BTreeMap<Slot, u3
     let found = scorer.score(
         Asked { words: query, names: &names },
         &lengths,
+        |word| Ok((joined.terms.holders(word)?.saturating_sub(joined.terms.masked())) as u32),
         |word, out| {
             joined.terms.postings(word, out)?;
             tail.postings(word, out);

@@ -82,12 +82,15 @@ impl Vectors {
         self.known
     }
 
-    /// The cosine of each with `asked`, in the order of the slots; 0 for what is not known, none at all for a vector of
-    /// other dimensions.
-    pub fn cosines(&self, asked: &Vector) -> impl Iterator<Item = f32> {
+    /// The cosine of each with `asked`, in the order of the slots; [`f32::NAN`] for what is not known, none at all for a
+    /// vector of other dimensions.
+    pub fn cosines(&self, asked: &Vector) -> Vec<f32> {
         let is_comparable = asked.values.len() == self.dimensions;
         let products = if is_comparable { products(&self.values, &asked.values) } else { Vec::new() };
-        products.into_iter().zip(&self.scales).map(|(product, scale)| product as f32 * scale * asked.scale)
+        let cosine = |(product, scale): (i32, &f32)| {
+            if *scale < 0.0 { f32::NAN } else { product as f32 * scale * asked.scale }
+        };
+        products.into_iter().zip(&self.scales).map(cosine).collect()
     }
 }
 
@@ -270,15 +273,16 @@ mod tests {
         assert_eq!(vectors.get(2), Some((0.5, &[1, 2, 3, -4][..])));
         assert_eq!((vectors.get(0), vectors.get(1), vectors.get(9)), (Some((0.0, &[0; 4][..])), None, None));
         let asked = Vector { scale: 0.5, values: Box::new([2, 0, 0, 0]) };
-        assert_eq!(vectors.cosines(&asked).collect::<Vec<f32>>(), [0.0, 0.0, 0.5]);
-        assert_eq!(vectors.cosines(&Vector { scale: 1.0, values: Box::new([1]) }).count(), 0);
+        let cosines = vectors.cosines(&asked);
+        assert_eq!((cosines[0], cosines[1].is_nan(), cosines[2], cosines.len()), (0.0, true, 0.5, 3));
+        assert!(vectors.cosines(&Vector { scale: 1.0, values: Box::new([1]) }).is_empty());
         assert_eq!(vectors.known(), 2);
         vectors.remove(2);
         vectors.remove(7);
         assert_eq!((vectors.get(2), vectors.known()), (None, 1));
-        assert!(vectors.cosines(&asked).all(|cosine| cosine == 0.0));
+        assert!(vectors.cosines(&asked)[2].is_nan());
         let none = Vectors::default();
-        assert_eq!((none.get(0), none.cosines(&asked).count()), (None, 0));
+        assert_eq!((none.get(0), none.cosines(&asked).len()), (None, 0));
     }
 
     #[test]

@@ -206,6 +206,11 @@ impl Lengths {
         session != NOWHERE && self.sessions[session as usize].members.len() > 1
     }
 
+    /// Whether any memory has neighbours in a conversation.
+    pub fn has_turns(&self) -> bool {
+        self.sessions.iter().any(|session| session.members.len() > 1)
+    }
+
     /// Yields the slots to which a memory lends its words, its own among them, and what it lends to each: twentieths for
     /// the near and the wide window.
     pub(super) fn borrowers(&self, slot: Slot, mut take: impl FnMut(Slot, [u32; 2])) {
@@ -282,6 +287,7 @@ mod tests {
         assert_eq!(lengths.windowed(4), [10.0 + 4.0 + 2.0, 10.0 + 5.0 + 3.5]);
         assert_eq!((lengths.windowed(0), lengths.windowed(9)), ([100.0; 2], [7.0; 2]));
         assert_eq!([0, 2, 3, 4, 9].map(|slot| lengths.is_turn(slot)), [false, true, true, true, false]);
+        assert!(lengths.has_turns());
         lengths.remove(3);
         lengths.set(9, 10, seat(2, 0));
         lengths.settle();

@@ -43,6 +43,11 @@ fn postings_of(texts: &Texts, word: &str, out: &mut Vec<Posting>) {
 }
 
 /// Nothing stands for anything.
+/// Of no word it is known beforehand how many hold it.
+fn no_bound<E>(_: &str) -> Result<u32, E> {
+    Ok(0)
+}
+
 fn nothing<E>(_: &str, _: bool) -> Result<Vec<StandIn>, E> {
     Ok(Vec::new())
 }
@@ -58,6 +63,11 @@ fn score(scorer: &mut Scorer, texts: &Texts, query: &str) -> BTreeMap<Slot, u32>
     let found = scorer.score(
         asked(&query),
         &lengths,
+        |word| {
+            let mut held = Vec::new();
+            postings_of(texts, word, &mut held);
+            Ok(held.len() as u32)
+        },
         |word, out| {
             postings_of(texts, word, out);
             Ok::<(), Infallible>(())
@@ -76,6 +86,7 @@ fn one_word_is_scored_by_the_formula() {
         .score(
             asked(&query),
             &lengths,
+            no_bound,
             |word, out| {
                 postings_of(&texts, word, out);
                 Ok::<(), Infallible>(())
@@ -125,6 +136,34 @@ fn beside_a_rare_word_one_that_nearly_all_hold_does_not_count() {
 }
 
 #[test]
+fn what_does_not_count_is_not_even_read() {
+    let mut texts: Texts = (0..2_000).map(|slot| (slot, words("team"))).collect();
+    texts.insert(7, words("team zeppelin"));
+    let (query, lengths) = (words("team zeppelin"), lengths(&texts));
+    let read = |bound: u32| {
+        let (mut read, mut scorer) = (Vec::new(), Scorer::default());
+        let found = scorer.score(
+            asked(&query),
+            &lengths,
+            |word| Ok(if word == "team" { bound } else { 0 }),
+            |word, out| {
+                read.push(word.to_owned());
+                postings_of(&texts, word, out);
+                Ok::<(), Infallible>(())
+            },
+            nothing,
+        );
+        let hits = found.unwrap().hits().to_vec();
+        (read, hits)
+    };
+    let (all, none) = (read(2_000), read(0));
+    assert_eq!(all.0, ["zeppelin"]);
+    assert_eq!(none.0, ["team", "zeppelin"]);
+    assert_eq!(all.1, none.1, "and the scores are the same");
+    assert_eq!(read(1_000).0, ["zeppelin", "team"], "half of them might be all: it has to be read");
+}
+
+#[test]
 fn the_twelve_rarest_known_words_count() {
     // Word `w3` is in the memories 0 to 3, and so on: `w0` is the rarest.
     let texts: Texts = (0..20).map(|slot| (slot, (slot..20).map(|n| format!("w{n}")).collect())).collect();
@@ -134,6 +173,7 @@ fn the_twelve_rarest_known_words_count() {
         let found = scorer.score(
             asked(&query),
             &lengths,
+            no_bound,
             |word, out| {
                 postings_of(&texts, word, out);
                 Ok::<(), Infallible>(())
@@ -159,6 +199,7 @@ fn explanations_sum_up_to_the_score() {
         .score(
             asked(&query),
             &lengths,
+            no_bound,
             |word, out| {
                 postings_of(&texts, word, out);
                 Ok::<(), Infallible>(())
@@ -182,6 +223,7 @@ fn an_error_leaves_the_scorer_usable() {
     let failed = scorer.score(
         asked(&query),
         &lengths,
+        no_bound,
         |word, out| {
             postings_of(&texts, word, out);
             if word == "boat" { Err("gone") } else { Ok(()) }
@@ -202,6 +244,7 @@ fn postings_of_slots_that_are_not_current_are_passed_over() {
         .score(
             asked(&query),
             &lengths,
+            no_bound,
             |word, out| {
                 postings_of(&all, word, out);
                 out.push(Posting { slot: 77, frequency: 1 });
@@ -271,7 +314,7 @@ proptest! {
         turn in 0usize..30,
     ) {
         let (lengths, mut scorer) = (lengths(&texts), Scorer::default());
-        let found = scorer.score(asked(&query), &lengths, |word, out| {
+        let found = scorer.score(asked(&query), &lengths, no_bound, |word, out| {
             let start = out.len();
             postings_of(&texts, word, out);
             let added = &mut out[start..];
@@ -300,6 +343,7 @@ fn turns_borrow_from_the_turns_around_them() {
         let found = scorer.score(
             asked,
             &lengths,
+            no_bound,
             |word, out| {
                 postings_of(&texts, word, out);
                 Ok::<(), Infallible>(())
@@ -336,6 +380,7 @@ fn words_that_stand_for_others_count_less() {
         .score(
             asked(&query),
             &lengths,
+            no_bound,
             |word, out| {
                 postings_of(&texts, word, out);
                 Ok::<(), Infallible>(())

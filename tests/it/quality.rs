@@ -290,7 +290,9 @@ fn conversations_that_a_person_supplies_are_read_and_evaluated() {
             assert_eq!((conversation.turns.len(), conversation.questions.len()), (turns, questions), "{name}");
             assert!(conversation.turns.iter().all(|turn| turn.happened.is_some()), "{name}");
             let home = tempfile::tempdir().unwrap();
-            evaluation::recall(&engine(home.path()), conversation, &mut own).unwrap();
+            let engine = engine(home.path());
+            let units = evaluation::remember(&engine, conversation).unwrap();
+            evaluation::recall(&engine, conversation, &units, |asked| vec![asked.to_owned()], &mut own).unwrap();
             evaluation::plain_bm25(conversation, &mut plain);
             evaluation::full_context(conversation, &mut full);
         }
