@@ -426,7 +426,7 @@ mod tests {
         let early = meanings(&store, "who bought bicycle 33");
         assert!(early[..20].iter().all(Option::is_some), "these were made when it was opened");
         assert_eq!(early[20..].iter().flatten().count(), MADE_FOR_A_QUERY, "no more while a query waits");
-        let by_meaning_alone = meanings(&store, "cycling");
+        let by_meaning_alone = meanings(&store, "pedals");
         assert_eq!(by_meaning_alone[20..].iter().flatten().count(), 0, "nothing is made for what shares no word");
         store.take_vectors(&store.made_vectors(&store.without_vector()));
         assert_eq!(store.vectors_lacking(), 0);

@@ -380,7 +380,7 @@ fn later_words_win_over_a_fast_clock() {
         world.step(&step(1, 85, 0)).unwrap();
         world.step(&step(1, 18, 0)).unwrap();
         world.step(&step(0, 85, 0)).unwrap();
-        world.step(&step(0, 18, 6)).unwrap();
+        world.step(&step(0, 18, 7)).unwrap();
         let state = world.seen(0);
         let memory = state.memories().next().unwrap();
         let is_newest = memory.text == "w2-0";

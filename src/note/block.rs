@@ -67,7 +67,7 @@ mod tests {
             (
                 "a\n\n%% ebbmark:related %%\nold\n%% /ebbmark:related %%\nb\n%% ebbmark:about %%\n%% /ebbmark:about %%",
                 "a\n\n%% ebbmark:related %%\nx\n%% /ebbmark:related %%\nb\n%% ebbmark:about %%\n%% /ebbmark:about %%",
-                "a\nb\n%% ebbmark:about %%\n%% /ebbmark:about %%",
+                "a\n\nb\n%% ebbmark:about %%\n%% /ebbmark:about %%",
             ),
         ] {
             let note = Note::parse(text);
@@ -80,6 +80,15 @@ mod tests {
         }
         assert_eq!(Note::parse("a").with_block("related", None).unwrap(), "a");
         assert!(Note::parse("---\n: [\n---\nx").with_block("related", Some("x")).is_err());
+    }
+
+    /// Found by the property below: the blank line before a block is a person's where text follows.
+    #[test]
+    fn a_block_that_goes_leaves_the_blank_lines_between_a_persons_lines() {
+        let note = Note::parse("\n---\n\n\n%% ebbmark:related %%\n%% /ebbmark:related %%\n\n---\n");
+        let cleared = note.with_block("related", None).unwrap();
+        assert_eq!(cleared, "\n---\n\n\n\n---\n");
+        assert_eq!(Note::parse(&cleared).text(), note.text());
     }
 
     proptest! {

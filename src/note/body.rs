@@ -274,12 +274,13 @@ pub(super) fn with_block(body: &str, name: &str, content: Option<&str>) -> Strin
     };
     match (block, known) {
         (None, None) => body.to_owned(),
-        // The blank line before it came with it.
-        (None, Some(_)) => {
+        // The blank line before it came with it, unless a person has written on below.
+        (None, Some(_)) if after.trim().is_empty() => {
             let blank = format!("{line_end}{line_end}");
             let before = before.strip_suffix(&blank).map_or(before, |text| &before[..text.len() + line_end.len()]);
             format!("{before}{after}")
         }
+        (None, Some(_)) => format!("{before}{after}"),
         (Some(block), Some(range)) => {
             let has_line_end = body.get(range).is_some_and(|old| old.ends_with('\n'));
             format!("{before}{block}{}{after}", if has_line_end { line_end } else { "" })
