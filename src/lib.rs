@@ -27,6 +27,7 @@ pub mod index;
 pub mod journal;
 pub mod vault;
 
+pub mod clusters;
 pub mod config;
 pub mod decay;
 pub mod embedding;

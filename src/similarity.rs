@@ -9,8 +9,9 @@ use crate::words::fold;
 mod guard;
 mod reading;
 
-pub use guard::{Difference, is_same_fact, same_fact};
-use reading::{compatible, trim, unwrapped, without_capital};
+pub use guard::{Difference, Wording, is_same_fact, same_fact};
+pub use reading::compatible;
+use reading::{trim, unwrapped, without_capital};
 
 /// The text that is hashed to find exact duplicates.
 ///

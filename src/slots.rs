@@ -5,6 +5,7 @@
 //! costs a line in a reply: so a statement has slots only where it was read from the first word to the last, every word
 //! that is not the value belongs to the slot, and in doubt two memories are only near. See `docs/judgement.md`.
 
+use std::cell::OnceCell;
 use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 
@@ -16,7 +17,7 @@ use crate::kinds::Kind;
 use crate::similarity::{is_same_fact, same_fact};
 use crate::words::is_unspaced;
 
-use contrary::{Contrary, contrary};
+use contrary::{Contrary, Plain, contrary};
 use rules::{Language, RULES, Values};
 use value::{Date, Likeness, compare};
 
@@ -133,12 +134,20 @@ pub struct Statement<'t> {
     /// When it happened, else when it was said.
     pub at: Timestamp,
     slots: Vec<Slot>,
+    /// Its words without negation, once they were asked for.
+    plain: OnceCell<Option<Plain>>,
 }
 
 impl<'t> Statement<'t> {
     /// Reads a memory.
     pub fn new(text: &'t str, kind: Kind, at: Timestamp) -> Self {
-        Statement { text, kind, at, slots: Slot::read(text) }
+        Statement { text, kind, at, slots: Slot::read(text), plain: OnceCell::new() }
+    }
+
+    /// Reads a memory that is compared with `new`: its slots count only where `new` has some.
+    pub fn older(text: &'t str, kind: Kind, at: Timestamp, new: &Statement) -> Self {
+        let slots = if new.slots.is_empty() { Vec::new() } else { Slot::read(text) };
+        Statement { text, kind, at, slots, plain: OnceCell::new() }
     }
 
     /// What it says.
@@ -187,13 +196,21 @@ pub fn judge(new: &Statement, old: &Statement, likeness: f32) -> Judgement {
     if is_same_fact(new.text, old.text) {
         return Judgement::new(Relation::Same, "only the wording differs");
     }
+    let judgement = judge_different(new, old, likeness);
+    let difference = same_fact(new.text, old.text).err().filter(|_| judgement.reason.is_empty());
+    Judgement { reason: difference.map_or(judgement.reason, |difference| difference.to_string()), ..judgement }
+}
+
+/// As [`judge`], for texts that are known not to state the same fact; where nothing but words tells them apart, without
+/// a reason.
+pub fn judge_different(new: &Statement, old: &Statement, likeness: f32) -> Judgement {
     let by_slots = by_slots(new, old);
     if let Some(judgement) = &by_slots
         && judgement.relation != Relation::Near
     {
         return judgement.clone();
     }
-    match contrary(new.text, old.text) {
+    match contrary(new, old) {
         Some(Contrary::Over) if new.at >= old.at && new.is_lasting() && old.is_lasting() => {
             return Judgement::new(Relation::Supersedes, "says of the same that it is so no more");
         }
@@ -202,8 +219,7 @@ pub fn judge(new: &Statement, old: &Statement, likeness: f32) -> Judgement {
     }
     by_slots.unwrap_or_else(|| {
         let relation = if likeness >= NEAR { Relation::Near } else { Relation::New };
-        let difference = same_fact(new.text, old.text).err();
-        Judgement::new(relation, difference.map_or_else(String::new, |difference| difference.to_string()))
+        Judgement::new(relation, "")
     })
 }
 

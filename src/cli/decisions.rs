@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::Door;
 use super::memories::code;
-use crate::engine::{Judge, RelateRequest, Resolve, ReviewRequest, say};
+use crate::engine::{ClusterAction, ConsolidateRequest, Judge, RelateRequest, Resolve, ReviewRequest, say};
 use crate::error::Result;
 
 #[derive(Debug, Args)]
@@ -94,5 +94,52 @@ impl Review {
         let answer = door.engine.review(&request)?;
         door.say(&answer, say::review)?;
         Ok(code(answer.problems.is_empty()))
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Consolidate {
+    /// A cluster's id as shown, or the ids of 2 to 100 memories; all clusters if absent
+    #[arg(value_name = "CLUSTER")]
+    cluster: Vec<String>,
+    /// Make its members one memory; they stay, hidden, and can be restored
+    #[arg(long, requires = "cluster", group = "action")]
+    merge: bool,
+    /// Relate its members to each other
+    #[arg(long, requires = "cluster", group = "action")]
+    link: bool,
+    /// Leave its members as they are, and do not show them as a cluster again
+    #[arg(long, requires = "cluster", group = "action")]
+    keep: bool,
+    /// With --merge: the text of the memory that they become; needed where they say different things
+    #[arg(long, requires = "merge")]
+    text: Option<String>,
+    /// Least mean likeness of a cluster, 0.5 to 1
+    #[arg(long, value_name = "LIKENESS")]
+    at_least: Option<f64>,
+    /// Most members of a cluster, 2 to 100
+    #[arg(long, value_name = "NUMBER", value_parser = super::count, allow_negative_numbers = true)]
+    most_members: Option<u32>,
+    /// Clusters shown, 1 to 1000
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
+    limit: Option<u32>,
+}
+
+impl Consolidate {
+    pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
+        let request = ConsolidateRequest {
+            cluster: self.cluster,
+            action: match (self.merge, self.link, self.keep) {
+                (true, _, _) => ClusterAction::Merge,
+                (_, true, _) => ClusterAction::Link,
+                (_, _, true) => ClusterAction::Keep,
+                _ => ClusterAction::Preview,
+            },
+            text: self.text,
+            at_least: self.at_least,
+            most_members: self.most_members,
+            limit: self.limit,
+        };
+        door.say(&door.engine.consolidate(&request)?, say::consolidate)
     }
 }

@@ -125,6 +125,8 @@ enum Command {
     Relate(decisions::Relate),
     /// Show what there is to decide, and decide it
     Review(decisions::Review),
+    /// Find memories that say much the same; make them one, link them, or keep them apart
+    Consolidate(decisions::Consolidate),
     /// Write what has proved itself into the vault
     Promote(memories::Promote),
     /// List, print or write notes of the vault
@@ -263,6 +265,7 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Undo => door.say(&engine.undo()?, say::undo),
         Command::Relate(command) => command.run(&door),
         Command::Review(command) => command.run(&door),
+        Command::Consolidate(command) => command.run(&door),
         Command::Promote(command) => command.run(&door),
         Command::Note(command) => command.run(&door),
         Command::Vault(command) => command.run(&door),

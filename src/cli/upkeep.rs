@@ -20,12 +20,15 @@ pub(super) struct Inspect {
 
 impl Inspect {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        inspect(door, self.view.parse()?, self.limit)
+        inspect(door, InspectRequest { view: Some(self.view.parse()?), limit: self.limit, days: None })
     }
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Faded {
+    /// Only what faded in the last days: 7 for a week
+    #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
+    days: Option<u32>,
     /// Entries of the list, 1 to 1000; what is less or more is taken as the nearest of these
     #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
     limit: Option<u32>,
@@ -33,16 +36,15 @@ pub(super) struct Faded {
 
 impl Faded {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        inspect(door, View::Faded, self.limit)
+        inspect(door, InspectRequest { view: Some(View::Faded), limit: self.limit, days: self.days })
     }
 }
 
 pub(super) fn stats(door: &Door<'_>) -> Result<ExitCode> {
-    inspect(door, View::Stats, None)
+    inspect(door, InspectRequest::default())
 }
 
-fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> {
-    let request = InspectRequest { view: Some(view), limit };
+fn inspect(door: &Door<'_>, request: InspectRequest) -> Result<ExitCode> {
     let answer = door.engine.inspect(&request)?;
     let worst = answer.health.as_ref().and_then(|health| health.findings.iter().map(|found| found.level).max());
     door.say(&answer, say::inspect)?;

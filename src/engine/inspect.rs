@@ -49,6 +49,9 @@ pub struct InspectRequest {
     /// Entries of a list, 50 if absent.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
     pub limit: Option<u32>,
+    /// `faded`: only what faded in the last days, as 7 for a week.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    pub days: Option<u32>,
 }
 
 /// Counts.
@@ -207,7 +210,7 @@ impl Engine {
             View::Health => answer.health = Some(self.health(now)?),
             View::Stats => answer.stats = Some(self.stats(now)),
             View::Overview => answer.overview = Some(self.overview(now, limit)),
-            View::Faded => answer.faded = Some(self.faded(now, limit)),
+            View::Faded => answer.faded = Some(self.faded(now, request.days, limit)),
             View::Due => answer.due = Some(self.due(now, limit)),
         }
         Ok(answer)
@@ -275,8 +278,11 @@ impl Engine {
         store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Faded).count() as u64
     }
 
-    fn faded(&self, now: Timestamp, limit: usize) -> FadedAnswer {
+    fn faded(&self, now: Timestamp, days: Option<u32>, limit: usize) -> FadedAnswer {
         let store = self.store();
+        let is_of_days = |memory: &FadedMemory| {
+            days.zip(memory.since).is_none_or(|(days, since)| now.days_since(since) <= f64::from(days))
+        };
         let is_faded = |memory: &&Memory| memory.status(&self.config, now) == Status::Faded;
         let mut faded: Vec<FadedMemory> = store
             .state
@@ -301,6 +307,7 @@ impl Engine {
                     why,
                 }
             })
+            .filter(is_of_days)
             .collect();
         faded.sort_by(|a, b| b.since.cmp(&a.since).then(a.id.cmp(&b.id)));
         let total = faded.len() as u64;

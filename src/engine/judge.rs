@@ -13,8 +13,8 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
 use crate::memory::{Memory, Source};
-use crate::similarity::{Bigrams, is_same_fact};
-use crate::slots::{NEAR, Relation, Slot, Statement, judge};
+use crate::similarity::{Bigrams, Wording, compatible};
+use crate::slots::{NEAR, Relation, Slot, Statement, judge_different};
 use crate::words;
 
 /// Best lexical matches that are compared with a new memory.
@@ -98,7 +98,10 @@ impl Engine {
         if let Some(memory) = exact
             .iter()
             .filter_map(|id| store.state.get(*id))
-            .find(|memory| is_current(memory) && same_key(memory) == key)
+            // One whose note is missing is told again, and there again.
+            .find(|memory| {
+                holds(memory, draft.now) && !earlier.replaced.contains(&memory.id) && same_key(memory) == key
+            })
         {
             return Ok(Known::Before(memory.id, "the same words are remembered already".into()));
         }
@@ -118,7 +121,8 @@ impl Engine {
         let store = draft.store();
         let named: Vec<MemoryId> =
             prepared.supersedes.iter().filter_map(|id| Self::resolve(&store.state, id).ok()).collect();
-        let bigrams = Bigrams::of(&new.text);
+        let (bigrams, form) = (Bigrams::of(&new.text), compatible(&new.text));
+        let wording = Wording::of(&form);
         let mut found = Found::default();
         let current = |ids: Vec<MemoryId>| {
             let known = ids.into_iter().filter_map(|id| store.state.get(id));
@@ -127,7 +131,7 @@ impl Engine {
         let fillers: Vec<&Memory> = current(fillers).into_iter().chain(earlier.fillers(&keys)).collect();
         let alike = current(others).into_iter().map(|memory| (memory, false));
         for (memory, fills_slot) in alike.chain(fillers.into_iter().map(|memory| (memory, true))) {
-            if could_be_same(memory, &new) && is_same_fact(&memory.text, &new.text) {
+            if could_be_same(memory, &new) && wording.is_same_fact(&memory.text) {
                 return Ok(Known::Before(memory.id, format!("says the same as \"{}\"", say::short(&memory.text))));
             }
             let likeness = bigrams.dice(&memory.text);
@@ -166,7 +170,8 @@ impl Found {
             }
             return;
         }
-        let judgement = judge(statement, &Statement::new(&memory.text, memory.kind, memory.dated()), likeness);
+        let older = Statement::older(&memory.text, memory.kind, memory.dated(), statement);
+        let judgement = judge_different(statement, &older, likeness);
         let why = |what: &str, reason: &str| format!("{what} \"{}\": {reason}", say::short(&memory.text));
         match judgement.relation {
             // What a web page or a tool says does not overrule a person or an agent.
@@ -204,9 +209,13 @@ impl Found {
     }
 }
 
-/// Whether a memory holds at `now`.
+/// Whether a memory holds at `now` and its note is not missing.
 pub(super) fn is_current(memory: &Memory, now: Timestamp) -> bool {
-    memory.superseded.is_none() && !memory.is_vanished && memory.valid_until.is_none_or(|until| until > now)
+    holds(memory, now) && !memory.is_vanished
+}
+
+fn holds(memory: &Memory, now: Timestamp) -> bool {
+    memory.superseded.is_none() && memory.valid_until.is_none_or(|until| until > now)
 }
 
 /// Whether two memories speak of the same world: of one scope, and of what one person said.

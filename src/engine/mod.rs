@@ -8,6 +8,7 @@ mod adopt;
 mod commit;
 mod compact;
 mod conflict;
+mod consolidate;
 mod doctor;
 mod due;
 mod filter;
@@ -59,6 +60,9 @@ use jiff::tz::TimeZone;
 
 pub use compact::CompactAnswer;
 pub use conflict::{Conflict, Side};
+pub use consolidate::{
+    ClusterAction, ClusterMember, ConsolidateAnswer, ConsolidateRequest, Consolidated, FoundCluster,
+};
 pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
 pub use due::{DueAnswer, DueMemory};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};

@@ -24,7 +24,7 @@ pub(crate) const MAX_MEMORIES: usize = 1000;
 /// Longest title, characters.
 const MAX_TITLE_CHARS: usize = 512;
 /// Tags, entities or keywords of one memory.
-const MAX_LIST: usize = 64;
+pub(super) const MAX_LIST: usize = 64;
 /// Longest tag, entity or keyword, bytes.
 const MAX_WORD_BYTES: usize = 128;
 
@@ -100,15 +100,7 @@ pub(super) fn prepare(value: &Value, zone: &TimeZone, default_kind: Kind) -> Res
         other => serde_json::from_value(other.clone()).map_err(|error| no_memory(other, &error))?,
     };
     let mut report = Report::default();
-    let text = clean(&new.text, &mut report);
-    if !text.chars().any(|c| !c.is_whitespace() && !words::is_invisible(c)) {
-        let why = if new.text.trim().is_empty() { "is empty" } else { "is empty without what is private" };
-        return Err(Error::invalid("text", why, "say in one sentence what is to be remembered"));
-    }
-    if text.len() > MAX_TEXT_BYTES {
-        let why = format!("has {} bytes; 65536 fit", text.len());
-        return Err(Error::invalid("text", why, "keep the point of it, or split it into several memories"));
-    }
+    let text = clean_text(&new.text, &mut report)?;
     let (kind, why_kind) = if let Some(kind) = &new.kind {
         (kind.parse::<Kind>()?, "kind as given".to_owned())
     } else {
@@ -165,6 +157,20 @@ fn no_memory(value: &Value, error: &serde_json::Error) -> Error {
         Some((inner, why)) => Error::invalid(format!("{name}.{inner}"), why, hint),
         None => Error::invalid(name, why, hint),
     }
+}
+
+/// A memory's text: [`clean`], not empty, of at most 64 KiB.
+pub(super) fn clean_text(told: &str, report: &mut Report) -> Result<String> {
+    let text = clean(told, report);
+    if !text.chars().any(|c| !c.is_whitespace() && !words::is_invisible(c)) {
+        let why = if told.trim().is_empty() { "is empty" } else { "is empty without what is private" };
+        return Err(Error::invalid("text", why, "say in one sentence what is to be remembered"));
+    }
+    if text.len() > MAX_TEXT_BYTES {
+        let why = format!("has {} bytes; 65536 fit", text.len());
+        return Err(Error::invalid("text", why, "keep the point of it, or split it into several memories"));
+    }
+    Ok(text)
 }
 
 /// NFC, no control characters but newline and tab, redacted, trimmed.

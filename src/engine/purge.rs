@@ -22,7 +22,7 @@ use crate::files;
 use crate::git::{Change, Git, Kind as ChangeKind};
 use crate::id::{MemoryId, content_hash};
 use crate::index::{Index, VectorFile};
-use crate::memory::{Line, Memory, Op, Purge, State};
+use crate::memory::{CONSOLIDATED_FROM, Line, Memory, Op, Purge, State};
 use crate::note::Note;
 use crate::similarity::normal_form;
 use crate::vault::MEMORIES;
@@ -442,6 +442,9 @@ impl Engine {
         remains.extend(quoting.iter().map(|(id, text)| {
             format!("memory {id} says it too: {}; `ebbmark forget {id} --purge` purges it", say::short(text))
         }));
+        remains.extend(self.made_of(ids).into_iter().filter(|id| !quoting.contains_key(id)).map(|id| {
+            format!("memory {id} was made of it and others, in other words: `ebbmark open {id}` shows what it says")
+        }));
         let journals: Vec<PathBuf> = self.journal.files().into_iter().map(|file| file.path).collect();
         for path in self.files_that_hold(known) {
             let place = path.strip_prefix(self.vault.root()).unwrap_or(&path).display();
@@ -507,6 +510,16 @@ impl Engine {
     }
 
     /// Whether git still has it, and the steps that take it out.
+    /// Memories that one of these was consolidated into, ascending.
+    fn made_of(&self, ids: &[MemoryId]) -> BTreeSet<MemoryId> {
+        let store = self.store();
+        let end = |end: &str| end.parse::<MemoryId>().ok();
+        let edges = store.state.edges().map(|(edge, _)| edge).filter(|edge| edge.relation == CONSOLIDATED_FROM);
+        let made =
+            edges.filter(|edge| end(&edge.to).is_some_and(|to| ids.contains(&to))).filter_map(|edge| end(&edge.from));
+        made.filter(|id| store.state.get(*id).is_some()).collect()
+    }
+
     fn remains_in_git(&self, ids: &[MemoryId], known: &Known) -> Vec<String> {
         // Also where Ebbmark itself commits nothing.
         let Ok(git) = Git::open(self.vault.root()) else { return Vec::new() };

@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::lexical::Slot;
-use crate::memory::{Memory, NoteRef, Source, Status};
+use crate::memory::{CONSOLIDATED_FROM, Edge, Memory, NoteRef, Source, Status};
 use crate::question::Question;
 use crate::rank::{Factors, Fit, PHRASE_WEIGHT};
 
@@ -644,9 +644,15 @@ fn previous(store: &Store, id: MemoryId) -> Vec<Previous> {
     let mut next = vec![id];
     while let Some(newer) = next.pop() {
         for older in store.state.superseded_by(newer) {
+            next.push(older.id);
+            // What a consolidated memory was made of is no less true than it.
+            let made_of = (newer.to_string(), older.id.to_string());
+            let made_of = Edge { from: made_of.0, to: made_of.1, relation: CONSOLIDATED_FROM.into() };
+            if store.state.edge(&made_of).is_some() {
+                continue;
+            }
             let until = older.valid_until.or(older.superseded.map(|superseded| superseded.at)).unwrap_or(older.created);
             previous.push(Previous { id: older.id.to_string(), text: older.text.clone(), until });
-            next.push(older.id);
         }
     }
     previous.sort_by(|a, b| b.until.cmp(&a.until).then(a.id.cmp(&b.id)));

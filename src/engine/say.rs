@@ -59,7 +59,7 @@ macro_rules! line {
 mod decisions;
 mod dynamics;
 
-pub use decisions::{relate, review, undo};
+pub use decisions::{consolidate, relate, review, undo};
 pub use dynamics::tune;
 
 fn not_found(text: &mut String, ids: &[String]) {

@@ -18,6 +18,8 @@ use crate::id::{MemoryId, content_hash};
 pub const OP_KEY_DAYS: i64 = 30;
 /// The relation by which one memory takes another's place.
 pub const SUPERSEDES: &str = "supersedes";
+/// The relation of one memory to another that it was made of.
+pub const CONSOLIDATED_FROM: &str = "consolidated_from";
 
 /// How a contradiction that was found by rule is marked.
 pub const BY_RULE: &str = "rule";

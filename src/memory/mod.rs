@@ -7,7 +7,8 @@ mod record;
 use serde::{Deserialize, Serialize};
 
 pub use fold::{
-    BY_RULE, CONTRADICTS, Contradiction, Edge, OP_KEY_DAYS, OpRecord, SUPERSEDES, State, contradiction_hash,
+    BY_RULE, CONSOLIDATED_FROM, CONTRADICTS, Contradiction, Edge, OP_KEY_DAYS, OpRecord, SUPERSEDES, State,
+    contradiction_hash,
 };
 pub use line::{By, Compacted, FORMAT_VERSION, Line, Op, Source, Who, Wrote};
 pub use record::{Clock, Ended, Purge};

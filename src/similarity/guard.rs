@@ -1,6 +1,7 @@
 //! The strict guard: whether two texts state the same fact, and if not, what differs.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt;
 
@@ -59,21 +60,48 @@ pub fn same_fact(a: &str, b: &str) -> Result<(), Difference> {
 
 /// Whether `a` and `b` state the same fact, as [`same_fact`] judges, without naming what differs.
 pub fn is_same_fact(a: &str, b: &str) -> bool {
-    // Digits are never noise, and plain ASCII is compared as it stands.
-    let digits = |text: &'_ str| text.bytes().filter(u8::is_ascii_digit).collect::<Vec<u8>>();
-    let differ_in_digits = a.is_ascii() && b.is_ascii() && digits(a) != digits(b);
-    !differ_in_digits && compare(a, b, |_, _| Difference::Nothing).is_ok()
+    Wording::of(&compatible(a)).is_same_fact(b)
 }
 
 fn compare(a: &str, b: &str, name: fn(&[Token], &[Token]) -> Difference) -> Result<(), Difference> {
-    let (a, b) = (compatible(a), compatible(b));
-    let ignore_accents = !(a.contains(is_accented) && b.contains(is_accented));
-    let (a, b) = (tokens(&a, ignore_accents), tokens(&b, ignore_accents));
-    let has_content = |side: &[Token]| side.iter().any(|token| token.kind != Kind::Mark && token.noise == 0);
-    if !has_content(&a) || !has_content(&b) {
-        return Err(Difference::Nothing);
+    Wording::of(&compatible(a)).compare(b, name)
+}
+
+/// A text as the guard reads it, to be compared with many.
+#[derive(Debug)]
+pub struct Wording<'t> {
+    text: &'t str,
+    /// Its tokens where accents that one text leaves out do not count.
+    loose: Vec<Token<'t>>,
+    /// Where they do: both texts have some.
+    strict: OnceCell<Vec<Token<'t>>>,
+}
+
+impl<'t> Wording<'t> {
+    /// Reads a text that [`compatible`] made.
+    pub fn of(text: &'t str) -> Self {
+        Wording { text, loose: tokens(text, true), strict: OnceCell::new() }
     }
-    if aligned(&a, &b) { Ok(()) } else { Err(name(&a, &b)) }
+
+    /// Whether `other` states the same fact, as [`same_fact`] judges.
+    pub fn is_same_fact(&self, other: &str) -> bool {
+        // Digits are never noise, and plain ASCII is compared as it stands.
+        let digits = |text: &'_ str| text.bytes().filter(u8::is_ascii_digit).collect::<Vec<u8>>();
+        let differ_in_digits = self.text.is_ascii() && other.is_ascii() && digits(self.text) != digits(other);
+        !differ_in_digits && self.compare(other, |_, _| Difference::Nothing).is_ok()
+    }
+
+    fn compare(&self, other: &str, name: fn(&[Token], &[Token]) -> Difference) -> Result<(), Difference> {
+        let other = compatible(other);
+        let ignore_accents = !(self.text.contains(is_accented) && other.contains(is_accented));
+        let own = if ignore_accents { &self.loose } else { self.strict.get_or_init(|| tokens(self.text, false)) };
+        let other = tokens(&other, ignore_accents);
+        let has_content = |side: &[Token]| side.iter().any(|token| token.kind != Kind::Mark && token.noise == 0);
+        if !has_content(own) || !has_content(&other) {
+            return Err(Difference::Nothing);
+        }
+        if aligned(own, &other) { Ok(()) } else { Err(name(own, &other)) }
+    }
 }
 
 /// Whether the tokens are equal but for noise, each class of it on one side only.

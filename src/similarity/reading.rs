@@ -170,7 +170,7 @@ impl<'t> Reader<'t> {
 
 /// NFKC with straight apostrophes and without invisible characters. What is raised or lowered, and numerals that are
 /// not plain digits, stay as they are: `5²` is not `52`.
-pub(super) fn compatible(text: &str) -> Cow<'_, str> {
+pub fn compatible(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }

@@ -1,5 +1,6 @@
 //! Whether two texts say the same but for a negation, in any words.
 
+use super::Statement;
 use crate::words::{fold, is_unspaced};
 
 /// How one text denies another that has the same words.
@@ -76,25 +77,47 @@ const ENDINGS: &[(&str, &str)] = &[
     ("を食べる", "を食べない"),
 ];
 
+/// Words that make a negation, by themselves or with the next.
+const NEGATIONS: &[&str] =
+    &["not", "no", "cannot", "can't", "won't", "nicht", "kein", "keine", "keinen", "pas", "plus"];
+
 /// Whether `new` and `old` differ by one negation only.
-pub(super) fn contrary(new: &str, old: &str) -> Option<Contrary> {
+pub(super) fn contrary(new: &Statement, old: &Statement) -> Option<Contrary> {
+    let read = new.plain.get_or_init(|| Plain::of(new.text));
+    let (new, old) = (new.text, old.text);
     if new.len() > MAX_BYTES || old.len() > MAX_BYTES || [new, old].iter().any(|text| text.contains(['?', '？'])) {
         return None;
     }
     if new.contains(is_unspaced) || old.contains(is_unspaced) {
         return unspaced(new, old);
     }
-    let (new, old) = (Plain::of(new)?, Plain::of(old)?);
+    let new = read.as_ref()?;
+    // Most texts deny nothing: told without taking the other apart.
+    if new.negations == 0 && !new.may_be_opposite() && !may_negate(old) {
+        return None;
+    }
+    let old = &Plain::of(old)?;
     match (new.negations, old.negations) {
-        (1, 0) if new.says_as(&old) => Some(if new.is_over { Contrary::Over } else { Contrary::Denied }),
-        (0, 1) if old.says_as(&new) => Some(Contrary::Denied),
-        (0, 0) => new.is_opposite(&old).then_some(Contrary::Denied),
+        (1, 0) if new.says_as(old) => Some(if new.is_over { Contrary::Over } else { Contrary::Denied }),
+        (0, 1) if old.says_as(new) => Some(Contrary::Denied),
+        (0, 0) => new.is_opposite(old).then_some(Contrary::Denied),
         _ => None,
     }
 }
 
+/// Whether a text may have a negation: never false where it has one.
+fn may_negate(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let word = word.trim_end_matches(['.', '!', ',']);
+        !word.is_ascii()
+            || word.len() > 3 && word.get(word.len() - 3..).is_some_and(|end| end.eq_ignore_ascii_case("n't"))
+            || NEGATIONS.iter().any(|negation| word.eq_ignore_ascii_case(negation))
+    })
+}
+
 /// The words of a text without its negation.
-struct Plain {
+#[derive(Debug, Clone)]
+pub(super) struct Plain {
     words: Vec<String>,
     negations: usize,
     /// "no longer".
@@ -186,6 +209,11 @@ impl Plain {
                 .zip(&other.words)
                 .enumerate()
                 .all(|(at, (own, other))| if self.verb == Some(at) { is_third(own, other) } else { own == other })
+    }
+
+    /// Whether another text may say the opposite with a word of its own.
+    fn may_be_opposite(&self) -> bool {
+        self.words.iter().any(|word| OPPOSITES.iter().any(|(a, b)| word == a || word == b))
     }
 
     fn is_opposite(&self, other: &Plain) -> bool {

@@ -301,7 +301,7 @@ fn open_shows_a_memory_whole() {
     store.ok(&["remember", "prefers tea over coffee"]);
     assert_snapshot!(store.ok(&["open", TEA, "--history"]), @r"
     2seex4xntje1 [preference, 2026-11-29] Prefers tea over coffee.
-      strength 1, used 1 time on 1 day, score 1.516, half-life 180 days, fades 2038-10-30
+      strength 1, used 1 time on 1 day, score 1.516, half-life 40 days, fades 2027-11-17
       not yet promoted: younger than 24 hours
       tags: drinks
       entities: Ada
@@ -466,8 +466,9 @@ fn inspect_has_four_views() {
         assert!(stats[field].is_u64(), "{field}: {stats}");
     }
     store.ok(&["remember", "Waits for the 9 o'clock train", "--kind", "one_time"]);
-    store.pass_days(400);
-    assert_snapshot!(store.ok(&["faded"]), @"cn1hyzyr2y1e Waits for the 9 o'clock train (since 2027-01-01, one_time of strength 0.3, used 0 times, last 400 days ago: its score is below 0.05)\n");
+    store.pass_days(40);
+    assert_snapshot!(store.ok(&["faded"]), @"cn1hyzyr2y1e Waits for the 9 o'clock train (since 2026-12-17, one_time of strength 0.3, used 0 times, last 40 days ago: its score is below 0.07)\n");
+    assert_snapshot!(store.ok(&["faded", "--days", "7"]), @"Nothing has faded.\n");
     let faded = store.json(&["faded"]);
     assert_eq!(faded["faded"]["total"], 1);
     has_shape(&faded["faded"]["faded"][0], &["id", "text", "kind", "score", "since", "why"], &[]);

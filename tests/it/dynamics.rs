@@ -87,6 +87,25 @@ fn the_five_days_of_mcp_memory() {
     assert_eq!(store.engine().whole(&monads).memory.status, "faded", "it will not be an obsession");
 }
 
+#[test]
+fn what_faded_this_week_is_told_apart_from_what_faded_before() {
+    let mut store = with_config("preset = \"mcp-memory\"\n");
+    let faded = |store: &Store, days: Option<u32>| {
+        let request = InspectRequest { view: Some(View::Faded), days, ..InspectRequest::default() };
+        let answer = store.engine().inspect(&request).unwrap().faded.unwrap();
+        assert_eq!(answer.total, answer.faded.len() as u64);
+        answer.faded.into_iter().map(|memory| memory.id).collect::<Vec<_>>()
+    };
+    let first = told(&store.engine(), "Asked what Rust is good for", "one_time");
+    store.pass_days(20);
+    let second = told(&store.engine(), "Asked for an explanation of monads", "one_time");
+    store.pass_days(20);
+    assert_eq!(faded(&store, None), [second.clone(), first.clone()]);
+    assert_eq!(faded(&store, Some(14)), [second.clone()]);
+    assert_eq!(faded(&store, Some(0)), [""; 0]);
+    assert_eq!(faded(&store, Some(u32::MAX)), [second, first]);
+}
+
 /// Recalling is a mention there, each time.
 #[test]
 fn every_recall_counts_without_a_gap() {

@@ -29,6 +29,7 @@ mod bug_notes;
 mod cli;
 mod cli_answers;
 mod concurrency;
+mod consolidate;
 mod doctor;
 mod doctor_journal;
 mod durability;

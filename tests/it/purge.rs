@@ -614,7 +614,7 @@ fn a_token_holds_for_what_was_shown_and_for_ten_minutes() {
     assert!(refused(&[&tea], &token, 0).contains(not_for_these));
     assert!(store.engine().find(&tea).is_some() && store.engine().find(&bicycle).is_some());
     let alone = ForgetRequest { ids: vec![tea.clone()], preview_token: Some(token), ..ForgetRequest::default() };
-    assert!(store.engine().forget(&alone).unwrap_err().to_string().contains("belongs to a purge"));
+    assert!(store.engine().forget(&alone).unwrap_err().to_string().contains("belongs to a preview"));
 
     // A use changes nothing that was shown, and any process of the home knows its tokens.
     let token = preview().preview_token.unwrap();
@@ -659,7 +659,7 @@ fn the_command_line_shows_before_it_purges() {
     let shown = store.run(&["forget", &id, "--purge"]).exits(0);
     let what = format!(
         "would be purged: {id} Prefers tea over coffee\n  and what it said before: Prefers coffee over tea\n\
-         nothing was done; to erase for good, give the same command with --yes, or with --token "
+         nothing was done; to do it, give the same command with --yes, or with --token "
     );
     assert!(shown.stdout.starts_with(&what) && shown.stderr.is_empty(), "{shown}");
     assert!(!shown.stdout.contains("preview_token"), "{shown}");

@@ -51,14 +51,14 @@ fn note_of(root: &Path, stem: &str) -> std::path::PathBuf {
 fn words_that_a_memory_has_given_up_are_free_again() {
     let root = tempfile::tempdir().unwrap();
     let engine = engine_at(root.path(), "2026-11-29");
-    let first = save(&engine, "The server listens on port 8080");
-    let text = Some("The server listens on port 9999".to_owned());
+    let first = save(&engine, "Owns a red bicycle");
+    let text = Some("Owns a red scooter".to_owned());
     engine.revise(&ReviseRequest { id: first.clone(), text, ..ReviseRequest::default() }).unwrap();
-    let second = tell(&engine, NewMemory { text: "The server listens on port 8080".into(), ..NewMemory::default() });
+    let second = tell(&engine, NewMemory { text: "Owns a red bicycle".into(), ..NewMemory::default() });
     assert_eq!(second.outcome, Outcome::Saved, "{second:?}");
-    let mut found = texts(&engine, &RecallRequest::of("server port"));
+    let mut found = texts(&engine, &RecallRequest::of("red"));
     found.sort();
-    assert_eq!(found, ["The server listens on port 8080", "The server listens on port 9999"]);
+    assert_eq!(found, ["Owns a red bicycle", "Owns a red scooter"]);
 }
 
 #[test]
@@ -73,11 +73,8 @@ fn naming_a_memory_twice_promotes_it_once() {
 
 #[test]
 fn what_does_not_exist_yet_is_refused_and_not_taken_for_a_forget() {
-    for name in ["history", "matching"] {
-        let request = format!(r#"{{"ids":["7k2m9x4qwc3r"],"{name}":true}}"#);
-        let refused = serde_json::from_str::<ForgetRequest>(&request);
-        assert!(refused.unwrap_err().to_string().contains(name));
-    }
+    let refused = serde_json::from_str::<ForgetRequest>(r#"{"ids":["7k2m9x4qwc3r"],"history":true}"#);
+    assert!(refused.unwrap_err().to_string().contains("history"));
 }
 
 #[test]

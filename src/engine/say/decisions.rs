@@ -2,6 +2,7 @@
 
 use super::{day, hanging};
 use crate::engine::conflict::Conflict;
+use crate::engine::consolidate::{ClusterAction, ConsolidateAnswer};
 use crate::engine::relate::RelateAnswer;
 use crate::engine::review::{ReviewAnswer, ReviewItem};
 use crate::engine::undo::UndoAnswer;
@@ -76,6 +77,45 @@ pub fn undo(answer: &UndoAnswer) -> String {
     }
     if let Some(notice) = &answer.notice {
         line!(text, "note: {notice}");
+    }
+    text
+}
+
+/// What there is to consolidate, or what was.
+pub fn consolidate(answer: &ConsolidateAnswer) -> String {
+    let mut text = String::new();
+    if let Some(done) = &answer.done {
+        let count = done.members.len();
+        match (done.action, &done.id, &done.text) {
+            (ClusterAction::Merge, Some(id), Some(merged)) => {
+                line!(text, "{count} memories are one now: {id} {}", hanging(merged));
+            }
+            (ClusterAction::Link, ..) => line!(text, "{count} memories are related to each other now"),
+            _ => line!(text, "{count} memories stay apart, and are not shown as a cluster again"),
+        }
+        line!(text, "  of: {}", done.members.join(", "));
+        line!(text, "  taken back by {}", done.undo);
+        if let Some(notice) = &done.notice {
+            line!(text, "note: {notice}");
+        }
+        return text;
+    }
+    for cluster in &answer.clusters {
+        let action = match cluster.action {
+            ClusterAction::Merge => "merge",
+            ClusterAction::Link => "link",
+            ClusterAction::Keep | ClusterAction::Preview => "keep",
+        };
+        line!(text, "cluster {} ({:.2} alike), {action}: {}", cluster.id, cluster.cohesion, cluster.why);
+        for member in &cluster.members {
+            line!(text, "  {} {}", member.id, hanging(&member.text));
+        }
+    }
+    let shown = answer.clusters.len() as u64;
+    if shown == 0 {
+        text.push_str("Nothing to consolidate.\n");
+    } else if answer.total > shown {
+        line!(text, "and {} more", answer.total - shown);
     }
     text
 }
