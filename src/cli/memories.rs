@@ -436,21 +436,22 @@ impl Reinforce {
 }
 
 #[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("shown_first").multiple(true)))]
 pub(super) struct Forget {
     /// Ids, or unique prefixes of 4 characters or more
     #[arg(required_unless_present = "matching", value_name = "ID")]
     ids: Vec<String>,
     /// Instead of ids: what it is about; without --yes only shows what would go
-    #[arg(long, value_name = "TEXT", conflicts_with = "ids")]
+    #[arg(long, value_name = "TEXT", conflicts_with = "ids", group = "shown_first")]
     matching: Option<String>,
     /// Erase the text for good, from everything that Ebbmark made; without --yes only shows what would go
-    #[arg(long)]
+    #[arg(long, group = "shown_first")]
     purge: bool,
     /// With --purge or --matching: do it
-    #[arg(long)]
+    #[arg(long, requires = "shown_first")]
     yes: bool,
     /// With --purge or --matching: do it, if all is as it was when this token was shown
-    #[arg(long, value_name = "TOKEN")]
+    #[arg(long, value_name = "TOKEN", requires = "shown_first")]
     token: Option<String>,
 }
 
