@@ -13,7 +13,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use ebbmark::engine::{Engine, NewMemory, RecallRequest, RememberRequest};
+use ebbmark::engine::{ConsolidateRequest, Engine, NewMemory, RecallRequest, RememberRequest};
 
 fn main() -> Result<(), Box<dyn Error>> {
     for count in std::env::args().skip(1) {
@@ -145,6 +145,13 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
     let batch =
         spread(5, |number| Ok(remember(&engine, (2 * count + number * 1000)..(2 * count + number * 1000 + 1000))?))?;
     println!("  remember 1,000 in one call      {batch}");
+    let mut found = 0;
+    let mut consolidate = || {
+        found = engine.consolidate(&ConsolidateRequest::default())?.total;
+        Ok(())
+    };
+    let clusters = milliseconds(&mut consolidate)?;
+    println!("  clusters of what is alike       {clusters:.0} ms, {found} found");
     if let Ok(status) = std::fs::read_to_string("/proc/self/status")
         && let Some(resident) = status.lines().find(|line| line.starts_with("VmRSS"))
     {

@@ -37,7 +37,7 @@ impl Relate {
 
 #[derive(Debug, Args)]
 pub(super) struct Review {
-    /// conflicts, proposals, fading, due, duplicates or vanished; all if absent
+    /// conflicts, proposals, fading, due, duplicates or vanished (all of these if absent), or relations
     #[arg(value_name = "LIST")]
     about: Vec<String>,
     /// End this conflict; without --token only say what would be

@@ -30,6 +30,7 @@ mod page;
 mod prepare;
 mod preview;
 mod promote;
+mod propose;
 mod purge;
 mod recall;
 mod reconcile;

@@ -25,6 +25,8 @@ use crate::redact::Report;
 const LIMIT: u32 = 20;
 /// The action that tokens are given for.
 const RESOLVE: &str = "resolve";
+/// The list that is shown only where a call names it.
+const RELATIONS: &str = "relations";
 
 /// How a conflict is to end.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -43,7 +45,7 @@ pub struct Resolve {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ReviewRequest {
-    /// conflicts, proposals, fading, due, duplicates, vanished; all if absent.
+    /// conflicts, proposals, fading, due, duplicates, vanished (all if absent), relations.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub about: Vec<String>,
     /// End a conflict; the first call previews.
@@ -107,6 +109,9 @@ pub struct ReviewAnswer {
     pub duplicates: Vec<ReviewItem>,
     /// Memories whose notes were deleted or moved away.
     pub vanished: Vec<ReviewItem>,
+    /// Memories that may hang together; only where `about` names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub relations: Vec<ReviewItem>,
     /// What was done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub done: Vec<String>,
@@ -179,6 +184,9 @@ impl Engine {
         if about.contains(&"conflicts") {
             answer.conflicts = store.conflicts(now);
             answer.conflicts.truncate(limit);
+        }
+        if about.contains(&RELATIONS) {
+            answer.relations = self.proposed_relations(&store, now, limit);
         }
         answer.proposals = items("proposals", lists.proposals);
         answer.fading = items("fading", lists.fading);
@@ -340,8 +348,15 @@ fn about(names: &[String]) -> Result<Vec<&'static str>> {
     let known = |name: &String| {
         let wanted = name.trim().to_lowercase();
         ALL.into_iter()
+            .chain([RELATIONS])
             .find(|known| known.trim_end_matches('s') == wanted.trim_end_matches('s'))
-            .ok_or_else(|| Error::invalid("about", format!("`{name}` is not known"), format!("use {}", ALL.join(", "))))
+            .ok_or_else(|| {
+                Error::invalid(
+                    "about",
+                    format!("`{name}` is not known"),
+                    format!("use {} or {RELATIONS}", ALL.join(", ")),
+                )
+            })
     };
     names.iter().map(known).collect()
 }

@@ -2,7 +2,7 @@
 
 use ebbmark::engine::{
     ClusterAction, ConsolidateAnswer, ConsolidateRequest, Consolidated, Engine, ForgetRequest, FoundCluster, NewMemory,
-    ReinforceRequest, SourceInput,
+    ReinforceRequest, ReviewRequest, SourceInput,
 };
 
 use crate::support::{Calls, Store};
@@ -252,6 +252,35 @@ fn a_purge_names_what_was_made_of_it() {
     let answer = purge(purge(None).preview_token);
     let named = format!("memory {} was made of it", done.id.unwrap());
     assert!(answer.remains.iter().any(|left| left.starts_with(&named)), "{answer:?}");
+}
+
+#[test]
+fn what_shares_a_rare_name_is_proposed_and_never_related_by_itself() {
+    let store = Store::new();
+    let engine = store.engine();
+    let about = |text: &str, entities: &[&str], tags: &[&str]| {
+        let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let memory = NewMemory { text: text.into(), entities: own(entities), tags: own(tags), ..NewMemory::default() };
+        engine.tell(memory).id.unwrap()
+    };
+    let diego = about("Diego started as a vet in Porto", &["Diego", "Porto"], &[]);
+    let oscar = about("Took Oscar to the practice of diego", &["Oscar", "diego"], &["pets"]);
+    // Everybody is in Porto: that says nothing.
+    for number in 0..50 {
+        about(&format!("Letter number {number} went off"), &["Porto"], &["post"]);
+    }
+    let proposed = |engine: &Engine| {
+        let request = ReviewRequest { about: vec!["relations".into()], ..ReviewRequest::default() };
+        engine.review(&request).unwrap().relations
+    };
+    let found = proposed(&engine);
+    assert_eq!(found.iter().map(|item| item.id.as_str()).collect::<Vec<_>>(), [format!("{diego} {oscar}")]);
+    assert!(found[0].why.starts_with("both are about Diego: `relate`"), "{found:?}");
+    assert!(engine.whole(&diego).relations.is_empty(), "only proposed");
+    assert_eq!(engine.review(&ReviewRequest::default()).unwrap().relations, [], "not unless asked");
+    assert!(store.ok(&["review", "relations"]).starts_with(&format!("may hang together: {diego} {oscar} Diego")));
+    store.ok(&["relate", &diego, "distinct", &oscar]);
+    assert_eq!(proposed(&store.engine()), []);
 }
 
 #[test]

@@ -40,12 +40,13 @@ pub fn review(answer: &ReviewAnswer) -> String {
     for conflict in &answer.conflicts {
         conflict_lines(&mut text, conflict);
     }
-    let lists: [(&str, &[ReviewItem]); 5] = [
+    let lists: [(&str, &[ReviewItem]); 6] = [
         ("proposed to be promoted", &answer.proposals),
         ("fading", &answer.fading),
         ("due for a look", &answer.due),
         ("said twice", &answer.duplicates),
         ("notes deleted or moved away", &answer.vanished),
+        ("may hang together", &answer.relations),
     ];
     for (name, items) in lists {
         for item in items {
