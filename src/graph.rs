@@ -178,6 +178,11 @@ impl Graph {
         self.places.keys().filter(|node| matches!(node, Node::Entity(_)))
     }
 
+    /// All notes of the person's own, in no particular order.
+    pub fn notes(&self) -> impl Iterator<Item = &Node> {
+        self.places.keys().filter(|node| matches!(node, Node::Note(_)))
+    }
+
     /// Puts a memory in, or anew, with the entities that it is about.
     pub fn put_memory(&mut self, id: MemoryId, entities: &[String], dated: Timestamp) {
         let node = Node::Memory(id);

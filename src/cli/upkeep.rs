@@ -10,7 +10,7 @@ use crate::error::Result;
 
 #[derive(Debug, Args)]
 pub(super) struct Inspect {
-    /// health, stats, overview, faded or due
+    /// health, stats, overview, faded, due, entities or graph
     #[arg(default_value = "stats")]
     view: String,
     /// Entries of a list, 1 to 1000; what is less or more is taken as the nearest of these
@@ -42,7 +42,7 @@ pub(super) fn stats(door: &Door<'_>) -> Result<ExitCode> {
 }
 
 fn inspect(door: &Door<'_>, view: View, limit: Option<u32>) -> Result<ExitCode> {
-    let request = InspectRequest { view: Some(view), limit };
+    let request = InspectRequest { limit, ..InspectRequest::of(view) };
     let answer = door.engine.inspect(&request)?;
     let worst = answer.health.as_ref().and_then(|health| health.findings.iter().map(|found| found.level).max());
     door.say(&answer, say::inspect)?;

@@ -135,10 +135,7 @@ fn constants(choice: &Value) -> Option<Vec<Value>> {
 
 /// Leaves of a field what type it has: agents pay for more.
 fn only_types(schema: &mut Map<String, Value>) {
-    schema.retain(|keyword, _| matches!(keyword.as_str(), "type" | "items"));
-    if let Some(Value::Object(items)) = schema.get_mut("items") {
-        only_types(items);
-    }
+    schema.retain(|keyword, _| keyword == "type");
 }
 
 #[cfg(test)]
@@ -228,7 +225,7 @@ mod tests {
     fn outputs_hold_what_is_promised_and_let_errors_pass() {
         let expected = json!({
             "type": "object",
-            "properties": { "inner": { "type": "array", "items": { "type": "object" } } },
+            "properties": { "inner": { "type": "array" } },
         });
         assert_eq!(Value::from(output::<Outer>()), expected);
         let promises_nothing = json!({
