@@ -264,12 +264,41 @@ impl Graph {
         edges
     }
 
+    /// What is tied to a node, either way, in no particular order; what several ties hold, several times.
+    pub fn tied_to(&self, node: &Node) -> impl Iterator<Item = &Node> {
+        let directions = [Direction::Outgoing, Direction::Incoming].into_iter();
+        let at = self.place(node).into_iter();
+        at.flat_map(move |at| {
+            let directions = directions.clone();
+            directions.flat_map(move |direction| self.graph.neighbors_directed(at, direction))
+        })
+        .map(|other| &self.graph[other].node)
+    }
+
+    /// The memories that are about an entity, in no particular order.
+    pub fn about(&self, entity: &Node) -> impl Iterator<Item = MemoryId> {
+        let at = self.place(entity).into_iter();
+        at.flat_map(|at| self.graph.edges_directed(at, Direction::Incoming))
+            .filter(|edge| matches!(edge.weight().tie, Tie::Mentions(_)))
+            .filter_map(|edge| self.graph[edge.source()].node.memory())
+    }
+
+    /// What was said of a node and others, in order.
+    pub fn said_of(&self, node: &Node) -> Vec<Edge> {
+        self.ties_where(node, |tie| matches!(tie, Tie::Said(_)))
+    }
+
     /// The ties of one node, in order.
     pub fn ties_at(&self, node: &Node) -> Vec<Edge> {
+        self.ties_where(node, |_| true)
+    }
+
+    fn ties_where(&self, node: &Node, is_wanted: impl Fn(&Tie) -> bool) -> Vec<Edge> {
         let Some(at) = self.place(node) else { return Vec::new() };
         let mut edges: Vec<Edge> = [Direction::Outgoing, Direction::Incoming]
             .into_iter()
             .flat_map(|direction| self.graph.edges_directed(at, direction))
+            .filter(|edge| is_wanted(&edge.weight().tie))
             .map(|edge| self.edge(edge.source(), edge.target(), edge.weight()))
             .collect();
         edges.sort_by(|a, b| a.key().cmp(&b.key()));

@@ -11,7 +11,7 @@ use super::remember::round;
 use super::{Engine, InspectRequest, say};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::graph::{Edge, Node, Tie};
+use crate::graph::{Edge, Node};
 use crate::memory::Memory;
 use crate::vault::ENTITIES;
 
@@ -281,9 +281,7 @@ fn grouped(
 impl Sight<'_> {
     /// The memories about an entity that are shown, in no particular order.
     fn about(&self, entity: &Node) -> Vec<&Memory> {
-        let ties = self.network.graph.ties_at(entity);
-        let about = ties.iter().filter(|edge| matches!(edge.tie, Tie::Mentions(_)) && edge.to == *entity);
-        about.filter_map(|edge| self.memory(edge.from.memory()?)).collect()
+        self.network.graph.about(entity).filter_map(|id| self.memory(id)).collect()
     }
 
     /// Who and what else these memories are about, what few others are about first.
@@ -307,9 +305,8 @@ impl Sight<'_> {
     /// What was said of an entity and others, as far as these are shown.
     fn said_of(&self, entity: &Node) -> Vec<GraphEdge> {
         let other = |edge: &Edge| if edge.from == *entity { edge.to.clone() } else { edge.from.clone() };
-        let ties = self.network.graph.ties_at(entity);
-        let said = ties.iter().filter(|edge| matches!(edge.tie, Tie::Said(_)) && self.shows(&other(edge)));
-        said.map(|edge| self.edge(edge)).collect()
+        let said = self.network.graph.said_of(entity);
+        said.iter().filter(|edge| self.shows(&other(edge))).map(|edge| self.edge(edge)).collect()
     }
 
     /// The note of an entity, where the vault has one.

@@ -295,11 +295,7 @@ impl Sight<'_> {
 
     /// Whether anything that is shown is tied to an entity.
     fn is_known(&self, entity: &Node) -> bool {
-        let ties = self.network.graph.ties_at(entity);
-        ties.iter().any(|edge| {
-            let other = if edge.from == *entity { &edge.to } else { &edge.from };
-            self.shows(other)
-        })
+        self.network.graph.tied_to(entity).any(|other| self.shows(other))
     }
 
     /// What a text means: a whole id, an entity, a note, or the beginning of an id.

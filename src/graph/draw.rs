@@ -222,3 +222,110 @@ fn plain_markdown(text: &str) -> String {
     }
     written
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three nodes, of which one is named to break every format.
+    fn small() -> Drawing {
+        let node = |id: &str, label: &str, shape, file: Option<&str>| DrawnNode {
+            id: id.into(),
+            label: label.into(),
+            shape,
+            file: file.map(str::to_owned),
+            is_centre: id == "Ada",
+        };
+        Drawing {
+            nodes: vec![
+                node("Ada", "Ada", Shape::Entity, None),
+                node("7k2m9x4qwc3r", "Says \"[[C#]] | <b>\\N\"", Shape::Memory, None),
+                node("aaaa9x4qwc3r", "Prefers green tea", Shape::Memory, Some("Memories/Prefers green tea.md")),
+                node("Plans/Cafe.md", "Cafe", Shape::Note, Some("Plans/Cafe.md")),
+            ],
+            edges: vec![
+                DrawnEdge { from: 1, to: 0, label: None },
+                DrawnEdge { from: 1, to: 2, label: Some("causes".into()) },
+                DrawnEdge { from: 3, to: 2, label: Some("links to".into()) },
+            ],
+        }
+    }
+
+    #[test]
+    fn as_dot() {
+        insta::assert_snapshot!(small().dot(), @r##"
+        digraph ebbmark {
+          rankdir=LR;
+          node [fontname="sans-serif"];
+          n0 [label="Ada", shape=ellipse, tooltip="Ada", penwidth=2];
+          n1 [label="Says \"[[C#]] | <b>\\N\"", shape=box, tooltip="7k2m9x4qwc3r"];
+          n2 [label="Prefers green tea", shape=box, tooltip="aaaa9x4qwc3r"];
+          n3 [label="Cafe", shape=note, tooltip="Plans/Cafe.md"];
+          n1 -> n0;
+          n1 -> n2 [label="causes"];
+          n3 -> n2 [label="links to"];
+        }
+        "##);
+    }
+
+    #[test]
+    fn as_mermaid() {
+        insta::assert_snapshot!(small().mermaid(), @r##"
+        ```mermaid
+        flowchart LR
+          n0(["Ada"])
+          n1["Says #34;#91;#91;C#35;#93;#93; #124; #60;b#62;#92;N#34;"]
+          n2["Prefers green tea"]
+          n3[/"Cafe"/]
+          n1 --> n0
+          n1 -->|"causes"| n2
+          n3 -->|"links to"| n2
+        ```
+        "##);
+    }
+
+    #[test]
+    fn as_canvas() {
+        insta::assert_snapshot!(small().canvas(), @r##"
+        {
+          "nodes": [
+            {"id":"99a563ab2f6e21e9","type":"text","text":"Ada","x":-492,"y":-307,"width":200,"height":60,"color":"1"},
+            {"id":"00a647bed9293453","type":"text","text":"Says \"\\[\\[C\\#\\]\\] \\| \\<b\\>\\\\N\"","x":-360,"y":-233,"width":280,"height":140},
+            {"id":"cb75774741d8b38d","type":"file","file":"Memories/Prefers green tea.md","x":-139,"y":-79,"width":280,"height":140},
+            {"id":"8e30d8a1210fd6a7","type":"file","file":"Plans/Cafe.md","x":35,"y":75,"width":280,"height":140,"color":"4"}
+          ],
+          "edges": [
+            {"id":"0bba680344ff5174","fromNode":"00a647bed9293453","fromSide":"top","toNode":"99a563ab2f6e21e9","toSide":"bottom"},
+            {"id":"3fec95e9e232e5d5","fromNode":"00a647bed9293453","fromSide":"bottom","toNode":"cb75774741d8b38d","toSide":"top","label":"causes"},
+            {"id":"294dd0bb440d3ad5","fromNode":"8e30d8a1210fd6a7","fromSide":"top","toNode":"cb75774741d8b38d","toSide":"bottom","label":"links to"}
+          ]
+        }
+        "##);
+        assert_eq!(Drawing::default().canvas(), "{\n  \"nodes\": [],\n  \"edges\": []\n}\n");
+    }
+
+    #[test]
+    fn as_a_picture() {
+        let one = Drawing { nodes: small().nodes[..2].to_vec(), edges: small().edges[..1].to_vec() };
+        insta::assert_snapshot!(one.svg(), @r##"
+        <svg xmlns="http://www.w3.org/2000/svg" viewBox="-139 -58 212 122" width="212" height="122" font-family="Helvetica, Arial, sans-serif" font-size="12">
+        <defs><marker id="end" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#7a7a7a"/></marker></defs>
+        <rect x="-139" y="-58" width="212" height="122" fill="#ffffff"/>
+        <line x1="-14" y1="10" x2="4" y2="-4" stroke="#c4c4c4"/>
+        <g><title>Ada</title><rect x="1.5" y="-34" width="43" height="30" rx="15" fill="#dcebfb" stroke="#3d76b0" stroke-width="3"/><text x="23" y="-14.52" text-anchor="middle" fill="#1d1d1b">Ada</text></g>
+        <g><title>7k2m9x4qwc3r</title><rect x="-114.5" y="10" width="163" height="30" rx="4" fill="#f7f7f5" stroke="#8c8c86" stroke-width="1"/><text x="-33" y="29.48" text-anchor="middle" fill="#1d1d1b">Says &quot;[[C#]] | &lt;b&gt;\N&quot;</text></g>
+        </svg>
+        "##);
+    }
+
+    #[test]
+    fn every_canvas_card_has_an_id_of_its_own_and_every_line_leads_from_card_to_card() {
+        let canvas: Value = serde_json::from_str(&small().canvas()).unwrap();
+        let ids: std::collections::BTreeSet<&str> =
+            canvas["nodes"].as_array().unwrap().iter().map(|card| card["id"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), 4);
+        for line in canvas["edges"].as_array().unwrap() {
+            assert!(ids.contains(line["fromNode"].as_str().unwrap()) && ids.contains(line["toNode"].as_str().unwrap()));
+        }
+    }
+}

@@ -43,7 +43,7 @@ pub(super) fn placed(sizes: &[(f64, f64)], ties: &[(usize, usize)]) -> Vec<Recta
     let mut boxes: Vec<Rectangle> = Vec::with_capacity(sizes.len());
     // Boxes are wider than high: distances are measured in these.
     let mean = |of: fn(&(f64, f64)) -> f64| sizes.iter().map(of).sum::<f64>() / sizes.len().max(1) as f64;
-    let (unit_x, unit_y) = (mean(|size| size.0) * 0.75 + GAP, mean(|size| size.1) * 1.9 + GAP);
+    let (unit_x, unit_y) = (mean(|size| size.0) * 0.6 + GAP, mean(|size| size.1) * 1.5 + GAP);
     let mut direction = (1.0, 0.0);
     for (place, (width, height)) in sizes.iter().enumerate() {
         let distance = (place as f64).sqrt();

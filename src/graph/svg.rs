@@ -23,10 +23,10 @@ impl Drawing {
         let labels: Vec<Vec<String>> = self.nodes.iter().map(|node| lines(&node.label)).collect();
         let boxes = self.boxes(&labels);
         let words = self.edge_words(&boxes);
-        let left = boxes.iter().map(|own| own.x - own.width / 2.0).fold(0.0, f64::min) - MARGIN;
-        let top = boxes.iter().map(|own| own.y - own.height / 2.0).fold(0.0, f64::min) - MARGIN;
-        let right = boxes.iter().map(|own| own.x + own.width / 2.0).fold(0.0, f64::max) + MARGIN;
-        let bottom = boxes.iter().map(|own| own.y + own.height / 2.0).fold(0.0, f64::max) + MARGIN;
+        let left = boxes.iter().map(|own| own.x - own.width / 2.0).fold(0.0, f64::min).floor() - MARGIN;
+        let top = boxes.iter().map(|own| own.y - own.height / 2.0).fold(0.0, f64::min).floor() - MARGIN;
+        let right = boxes.iter().map(|own| own.x + own.width / 2.0).fold(0.0, f64::max).ceil() + MARGIN;
+        let bottom = boxes.iter().map(|own| own.y + own.height / 2.0).fold(0.0, f64::max).ceil() + MARGIN;
         let (width, height) = (right - left, bottom - top);
         let mut text = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{left} {top} {width} {height}\" width=\"{width}\" \
@@ -188,4 +188,114 @@ fn escaped(text: &str) -> String {
         }
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::draw::{DrawnEdge, DrawnNode};
+    use super::*;
+
+    /// The numbers of an attribute, in order of appearance.
+    fn numbers(line: &str, name: &str) -> f64 {
+        let (_, rest) = line.split_once(&format!(" {name}=\"")).unwrap();
+        rest.split_once('"').unwrap().0.parse().unwrap()
+    }
+
+    /// Names that many memories share, in five scripts, and sentences of all lengths.
+    fn sixty() -> Drawing {
+        const NAMES: [&str; 10] = [
+            "Ada",
+            "Łukasz Świątek",
+            "東京オフィスの引っ越し",
+            "Проект Гавань",
+            "مريم",
+            "C#",
+            "i",
+            "WWWWWWWW",
+            "a-very-long-name-without-any-blank-at-all",
+            "🎻",
+        ];
+        let node = |place: usize| DrawnNode {
+            id: place.to_string(),
+            label: match NAMES.get(place) {
+                Some(name) => (*name).to_owned(),
+                None => format!("Sentence {place} {}", "with more words ".repeat(place % 7)),
+            },
+            shape: if place < NAMES.len() { Shape::Entity } else { Shape::Memory },
+            file: None,
+            is_centre: place == 0,
+        };
+        let mut edges = Vec::new();
+        for from in NAMES.len()..60 {
+            for to in [from % 10, from * 7 % 10] {
+                let label = (from % 5 == 0).then(|| "causes".to_owned());
+                edges.push(DrawnEdge { from, to, label });
+            }
+        }
+        Drawing { nodes: (0..60).map(node).collect(), edges }
+    }
+
+    #[test]
+    fn at_sixty_nodes_no_label_lies_over_another_and_each_is_inside_its_box() {
+        let svg = sixty().svg();
+        let groups: Vec<&str> = svg.lines().filter(|line| line.starts_with("<g>")).collect();
+        assert_eq!(groups.len(), 60);
+        let mut boxes: Vec<Rectangle> = Vec::new();
+        for group in groups {
+            let (_, shape) = group.split_once("<rect").unwrap();
+            let (width, height) = (numbers(shape, "width"), numbers(shape, "height"));
+            let (left, top) = (numbers(shape, "x"), numbers(shape, "y"));
+            let own = Rectangle { x: left + width / 2.0, y: top + height / 2.0, width, height };
+            for text in shape.split("<text").skip(1) {
+                let line = text.split_once('>').unwrap().1.split_once('<').unwrap().0;
+                assert!(!line.is_empty() && super::width(line) <= width, "{line:?} {width}");
+                let baseline = numbers(text, "y");
+                assert!(baseline - 9.0 >= top && baseline + 3.0 <= top + height, "{group}");
+            }
+            for other in &boxes {
+                assert!(!own.overlaps(other), "{group} {other:?}");
+            }
+            boxes.push(own);
+        }
+        // Words on edges stand free, too, and everything is on the sheet.
+        let words = svg.lines().filter(|line| line.starts_with("<text"));
+        let words: Vec<Rectangle> = words
+            .map(|line| Rectangle {
+                x: numbers(line, "x"),
+                y: numbers(line, "y") - 4.0,
+                width: 6.0 * EDGE_LABEL.0,
+                height: EDGE_LABEL.1,
+            })
+            .collect();
+        assert!(words.len() > 5, "{}", words.len());
+        assert!(words.iter().all(|word| boxes.iter().all(|own| !word.overlaps(own))));
+        let sheet: Vec<f64> = svg
+            .split_once("viewBox=\"")
+            .unwrap()
+            .1
+            .split('"')
+            .next()
+            .unwrap()
+            .split(' ')
+            .map(|n| n.parse().unwrap())
+            .collect();
+        for own in &boxes {
+            assert!(own.x - own.width / 2.0 >= sheet[0] && own.x + own.width / 2.0 <= sheet[0] + sheet[2]);
+            assert!(own.y - own.height / 2.0 >= sheet[1] && own.y + own.height / 2.0 <= sheet[1] + sheet[3]);
+        }
+    }
+
+    #[test]
+    fn labels_are_broken_between_words_and_cut_after_three_lines() {
+        assert_eq!(lines("Ada prefers green tea"), ["Ada prefers green tea"]);
+        assert_eq!(
+            lines("Ada prefers green tea over every other tea"),
+            ["Ada prefers green tea over every", "other tea"]
+        );
+        let long = lines(&"word ".repeat(100));
+        assert!(long.len() == LINES && long[2].ends_with('…'), "{long:?}");
+        let unbroken = lines(&"長".repeat(40));
+        assert!(unbroken.len() == 3 && unbroken.concat().chars().count() == 40, "{unbroken:?}");
+        assert_eq!(lines(""), [""]);
+    }
 }
