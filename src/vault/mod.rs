@@ -4,6 +4,7 @@
 //! Paths are relative to the vault's root and written with `/`, also on Windows.
 
 mod anywhere;
+mod hubs;
 mod own;
 mod template;
 
@@ -275,30 +276,6 @@ impl Vault {
                 return Ok(format!("{MEMORIES}/{file_name}"));
             }
         }
-    }
-
-    /// Writes the hub of an entity where there is no such file. Whether it did.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; nothing is then left behind.
-    pub fn write_hub(&self, path: &str, text: &Redacted) -> Result<bool> {
-        refuse_hidden(path)?;
-        self.made_folder(ENTITIES)?;
-        files::write_new(self.place(path)?, text.as_str().as_bytes())
-    }
-
-    /// Writes a canvas where there is no such file, into a folder that is there. Whether it did.
-    ///
-    /// # Errors
-    /// [`Error::Invalid`] for another ending, a hidden path and one that leaves the vault; [`Error::Io`].
-    pub fn write_canvas(&self, path: &Path, text: &str) -> Result<bool> {
-        let is_hidden = path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."));
-        if is_hidden || path.extension().is_none_or(|extension| !extension.eq_ignore_ascii_case("canvas")) {
-            let why = "is no canvas, or hidden in the vault";
-            let hint = "into the vault goes only a file that ends with .canvas; write the rest elsewhere";
-            return Err(Error::invalid(format!("path `{}`", path.display()), why, hint));
-        }
-        files::write_new(Place::below(&self.root, path)?, text.as_bytes())
     }
 
     /// Writes `Review.md` where there is none.
