@@ -65,7 +65,7 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
         graph.put_memory(*id, about, Timestamp::from_millis(number as i64 * 60_000));
         if number % 10 == 3 {
             let other = Node::Memory(ids[chance(&format!("{number} relation"), number)]);
-            graph.set_relation(&Node::Memory(*id), &other, "causes", Some(None));
+            graph.set_relation(&Node::Memory(*id), &other, "causes", None);
         }
     }
     println!("  made                                  {:.0} ms", began.elapsed().as_secs_f64() * 1000.0);
@@ -82,11 +82,11 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
     let shown = |_: &Node| true;
     println!("  p50 / p95 / longest:");
     for depth in 1..=4 {
-        let near = |start: Node| graph.neighbourhood(&[start], depth, 50, shown);
+        let near = |start: Node| graph.neighbourhood(&start, depth, 50, shown);
         println!("  neighbourhood of a memory, depth {depth}    {}", spread(1_000, |number| near(memory(number))));
         println!("  neighbourhood of an entity, depth {depth}   {}", spread(1_000, |number| near(entity(number))));
     }
-    let hub = |number: usize| graph.neighbourhood(&[by_ties[number % 20].clone()], 2, 50, shown);
+    let hub = |number: usize| graph.neighbourhood(by_ties[number % 20], 2, 50, shown);
     println!("  of the twenty most named, depth 2     {}", spread(100, hub));
     println!(
         "  path between two memories             {}",

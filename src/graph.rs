@@ -136,7 +136,7 @@ struct Place {
 /// Memories, entities and notes with their ties.
 #[derive(Debug, Clone, Default)]
 pub struct Graph {
-    graph: StableDiGraph<Place, Bond>,
+    web: StableDiGraph<Place, Bond>,
     places: FxHashMap<Node, NodeIndex>,
     /// Relations of which an end is not there, by that end: it may come back.
     waiting: FxHashMap<Node, Vec<Edge>>,
@@ -147,12 +147,12 @@ pub struct Graph {
 impl Graph {
     /// How many nodes there are.
     pub fn nodes(&self) -> usize {
-        self.graph.node_count()
+        self.web.node_count()
     }
 
     /// How many ties there are.
     pub fn ties(&self) -> usize {
-        self.graph.edge_count()
+        self.web.edge_count()
     }
 
     /// Whether the node is there.
@@ -162,13 +162,13 @@ impl Graph {
 
     /// How many ties a node has; 0 where it is not there.
     pub fn ties_of(&self, node: &Node) -> usize {
-        self.place(node).map_or(0, |at| self.graph[at].ties as usize)
+        self.place(node).map_or(0, |at| self.web[at].ties as usize)
     }
 
     /// How most memories spell an entity, of equals the first by order; for what no memory names, its key.
     pub fn name<'a>(&'a self, entity: &'a Node) -> &'a str {
         let Node::Entity(key) = entity else { return "" };
-        let names = self.place(entity).map(|at| &self.graph[at].names[..]).unwrap_or_default();
+        let names = self.place(entity).map(|at| &self.web[at].names[..]).unwrap_or_default();
         let most = names.iter().max_by(|a, b| a.1.cmp(&b.1).then_with(|| b.0.cmp(&a.0)));
         most.map_or(key, |(name, _)| name)
     }
@@ -187,7 +187,7 @@ impl Graph {
     pub fn put_memory(&mut self, id: MemoryId, entities: &[String], dated: Timestamp) {
         let node = Node::Memory(id);
         let at = self.stand(&node);
-        self.graph[at].dated = dated;
+        self.web[at].dated = dated;
         self.drop_ties(at, |tie| matches!(tie, Tie::Mentions(_)));
         let mut named: Vec<Node> = Vec::with_capacity(entities.len());
         for name in entities {
@@ -231,33 +231,39 @@ impl Graph {
         }
     }
 
-    /// Says that two nodes are related, or with `None` that they are not (any more). A relation whose memory is not
-    /// there counts once it is; entities are made by being related. None of a node to itself is taken.
-    pub fn set_relation(&mut self, from: &Node, to: &Node, word: &str, strength: Option<Option<f32>>) {
-        let tie = Tie::Said(self.keep(word));
+    /// Says that two nodes are related. A relation whose memory is not there counts once it is; entities are made by
+    /// being related. None of a node to itself is taken.
+    pub fn set_relation(&mut self, from: &Node, to: &Node, word: &str, strength: Option<f32>) {
+        self.drop_relation(from, to, word);
+        if from != to {
+            let tie = Tie::Said(self.keep(word));
+            self.add(Edge { from: from.clone(), to: to.clone(), tie, strength });
+        }
+    }
+
+    /// Says that two nodes are not related so (any more).
+    pub fn drop_relation(&mut self, from: &Node, to: &Node, word: &str) {
+        let is_it = |tie: &Tie| matches!(tie, Tie::Said(said) if &**said == word);
         if let (Some(a), Some(b)) = (self.place(from), self.place(to)) {
-            let known = self.graph.edges_connecting(a, b).find(|edge| edge.weight().tie == tie).map(|edge| edge.id());
+            let known = self.web.edges_connecting(a, b).find(|edge| is_it(&edge.weight().tie)).map(|edge| edge.id());
             if let Some(known) = known {
                 self.untie(known);
             }
         }
         for end in [from, to] {
             if let Some(waiting) = self.waiting.get_mut(end) {
-                waiting.retain(|edge| edge.key() != (from, to, &tie));
+                waiting.retain(|edge| (&edge.from, &edge.to) != (from, to) || !is_it(&edge.tie));
                 if waiting.is_empty() {
                     self.waiting.remove(end);
                 }
             }
-        }
-        if let Some(strength) = strength.filter(|_| from != to) {
-            self.add(Edge { from: from.clone(), to: to.clone(), tie, strength });
         }
     }
 
     /// The ties among some nodes, each once, in order.
     pub fn ties_among<'a>(&self, nodes: impl IntoIterator<Item = &'a Node>) -> Vec<Edge> {
         let chosen: FxHashSet<NodeIndex> = nodes.into_iter().filter_map(|node| self.place(node)).collect();
-        let outgoing = chosen.iter().flat_map(|at| self.graph.edges_directed(*at, Direction::Outgoing));
+        let outgoing = chosen.iter().flat_map(|at| self.web.edges_directed(*at, Direction::Outgoing));
         let inner = outgoing.filter(|edge| chosen.contains(&edge.target()));
         let mut edges: Vec<Edge> = inner.map(|edge| self.edge(edge.source(), edge.target(), edge.weight())).collect();
         edges.sort_by(|a, b| a.key().cmp(&b.key()));
@@ -270,17 +276,17 @@ impl Graph {
         let at = self.place(node).into_iter();
         at.flat_map(move |at| {
             let directions = directions.clone();
-            directions.flat_map(move |direction| self.graph.neighbors_directed(at, direction))
+            directions.flat_map(move |direction| self.web.neighbors_directed(at, direction))
         })
-        .map(|other| &self.graph[other].node)
+        .map(|other| &self.web[other].node)
     }
 
     /// The memories that are about an entity, in no particular order.
     pub fn about(&self, entity: &Node) -> impl Iterator<Item = MemoryId> {
         let at = self.place(entity).into_iter();
-        at.flat_map(|at| self.graph.edges_directed(at, Direction::Incoming))
+        at.flat_map(|at| self.web.edges_directed(at, Direction::Incoming))
             .filter(|edge| matches!(edge.weight().tie, Tie::Mentions(_)))
-            .filter_map(|edge| self.graph[edge.source()].node.memory())
+            .filter_map(|edge| self.web[edge.source()].node.memory())
     }
 
     /// What was said of a node and others, in order.
@@ -297,7 +303,7 @@ impl Graph {
         let Some(at) = self.place(node) else { return Vec::new() };
         let mut edges: Vec<Edge> = [Direction::Outgoing, Direction::Incoming]
             .into_iter()
-            .flat_map(|direction| self.graph.edges_directed(at, direction))
+            .flat_map(|direction| self.web.edges_directed(at, direction))
             .filter(|edge| is_wanted(&edge.weight().tie))
             .map(|edge| self.edge(edge.source(), edge.target(), edge.weight()))
             .collect();
@@ -307,8 +313,8 @@ impl Graph {
 
     fn edge(&self, from: NodeIndex, to: NodeIndex, bond: &Bond) -> Edge {
         Edge {
-            from: self.graph[from].node.clone(),
-            to: self.graph[to].node.clone(),
+            from: self.web[from].node.clone(),
+            to: self.web[to].node.clone(),
             tie: bond.tie.clone(),
             strength: bond.strength,
         }
@@ -333,7 +339,7 @@ impl Graph {
             return at;
         }
         let place = Place { node: node.clone(), dated: Timestamp::default(), names: Vec::new(), ties: 0 };
-        let at = self.graph.add_node(place);
+        let at = self.web.add_node(place);
         self.places.insert(node.clone(), at);
         at
     }
@@ -358,30 +364,30 @@ impl Graph {
 
     fn tie(&mut self, from: NodeIndex, to: NodeIndex, bond: Bond) {
         if let Tie::Mentions(name) = &bond.tie {
-            let names = &mut self.graph[to].names;
+            let names = &mut self.web[to].names;
             match names.iter_mut().find(|(known, _)| known == name) {
                 Some((_, count)) => *count += 1,
                 None => names.push((Arc::clone(name), 1)),
             }
         }
-        self.graph[from].ties += 1;
-        self.graph[to].ties += 1;
-        self.graph.add_edge(from, to, bond);
+        self.web[from].ties += 1;
+        self.web[to].ties += 1;
+        self.web.add_edge(from, to, bond);
     }
 
     /// Takes a tie away; an entity that nothing is tied to goes with it.
     fn untie(&mut self, edge: petgraph::stable_graph::EdgeIndex) {
-        let Some((from, to)) = self.graph.edge_endpoints(edge) else { return };
-        let Some(bond) = self.graph.remove_edge(edge) else { return };
+        let Some((from, to)) = self.web.edge_endpoints(edge) else { return };
+        let Some(bond) = self.web.remove_edge(edge) else { return };
         if let Tie::Mentions(name) = &bond.tie {
-            let names = &mut self.graph[to].names;
+            let names = &mut self.web[to].names;
             names.iter_mut().filter(|(known, _)| known == name).for_each(|(_, count)| *count -= 1);
             names.retain(|(_, count)| *count > 0);
         }
         for end in [from, to] {
-            self.graph[end].ties -= 1;
-            if self.graph[end].ties == 0 && matches!(self.graph[end].node, Node::Entity(_)) {
-                let gone = self.graph.remove_node(end);
+            self.web[end].ties -= 1;
+            if self.web[end].ties == 0 && matches!(self.web[end].node, Node::Entity(_)) {
+                let gone = self.web.remove_node(end);
                 self.places.remove(&gone.map_or_else(|| Node::note(""), |place| place.node));
             }
         }
@@ -389,12 +395,14 @@ impl Graph {
 
     fn drop_ties(&mut self, at: NodeIndex, is_dropped: impl Fn(&Tie) -> bool) {
         let edges: Vec<_> = self
-            .graph
+            .web
             .edges_directed(at, Direction::Outgoing)
             .filter(|edge| is_dropped(&edge.weight().tie))
             .map(|edge| edge.id())
             .collect();
-        edges.into_iter().for_each(|edge| self.untie(edge));
+        for edge in edges {
+            self.untie(edge);
+        }
     }
 
     fn drop_node(&mut self, node: &Node) {
@@ -403,14 +411,14 @@ impl Graph {
         self.drop_ties(at, |tie| !matches!(tie, Tie::Said(_)));
         for edge in self.ties_at(node) {
             let (Some(a), Some(b)) = (self.place(&edge.from), self.place(&edge.to)) else { continue };
-            let known = self.graph.edges_connecting(a, b).find(|known| known.weight().tie == edge.tie);
+            let known = self.web.edges_connecting(a, b).find(|known| known.weight().tie == edge.tie);
             if let Some(known) = known.map(|known| known.id()) {
                 self.untie(known);
             }
             self.waiting.entry(node.clone()).or_default().push(edge);
         }
         self.forget_links(node);
-        self.graph.remove_node(at);
+        self.web.remove_node(at);
         self.places.remove(node);
     }
 

@@ -246,7 +246,7 @@ fn known(memory: &Memory) -> KnownMemory {
 }
 
 fn newest(mut memories: Vec<&Memory>) -> Vec<&Memory> {
-    memories.sort_unstable_by(|a, b| (b.dated(), b.id).cmp(&(a.dated(), a.id)));
+    memories.sort_unstable_by_key(|memory| std::cmp::Reverse((memory.dated(), memory.id)));
     memories
 }
 

@@ -153,20 +153,9 @@ impl Engine {
         let depth = request.depth.unwrap_or(1).clamp(1, MAX_DEPTH) as usize;
         self.look(request, now, |sight| {
             let graph = &sight.network.graph;
-            let (nodes, left_out): (Vec<(Node, Option<usize>, bool)>, usize) = match named(request.of.as_deref()) {
-                Some(text) => {
-                    let start = sight.node("of", text)?;
-                    let found = graph.neighbourhood(&[start], depth, limit, |node| sight.shows(node));
-                    let nodes = found.nodes.into_iter().map(|own| (own.node, Some(own.depth), own.is_hub));
-                    (nodes.collect(), found.left_out)
-                }
-                None => {
-                    let whole = graph.whole(|node| sight.shows(node));
-                    let mut best: Vec<(f64, &Node)> = whole.standing().into_iter().zip(&whole.nodes).collect();
-                    best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-                    let nodes = best.iter().take(limit).map(|(_, node)| ((*node).clone(), None, false));
-                    (nodes.collect(), best.len().saturating_sub(limit))
-                }
+            let (nodes, left_out) = match named(request.of.as_deref()) {
+                Some(text) => sight.around(&sight.node("of", text)?, depth, limit),
+                None => sight.foremost(limit),
             };
             let mut edges_at: Vec<Vec<GraphEdge>> = vec![Vec::new(); nodes.len()];
             let places: BTreeMap<&Node, usize> =
@@ -271,7 +260,26 @@ pub(super) fn budget(request: &InspectRequest) -> Result<Budget> {
     }
 }
 
+/// A node of an answer, the steps that led to it, and whether it is a hub.
+type Chosen = (Node, Option<usize>, bool);
+
 impl Sight<'_> {
+    /// What hangs on a node, the closest first, and how much there was no room for.
+    fn around(&self, start: &Node, depth: usize, limit: usize) -> (Vec<Chosen>, usize) {
+        let graph = &self.network.graph;
+        let found = graph.neighbourhood(start, depth, limit, |node| self.shows(node));
+        (found.nodes.into_iter().map(|own| (own.node, Some(own.depth), own.is_hub)).collect(), found.left_out)
+    }
+
+    /// What matters most of all, and how much there was no room for.
+    fn foremost(&self, limit: usize) -> (Vec<Chosen>, usize) {
+        let whole = self.network.graph.whole(|node| self.shows(node));
+        let mut best: Vec<(f64, &Node)> = whole.standing().into_iter().zip(&whole.nodes).collect();
+        best.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+        let left_out = best.len().saturating_sub(limit);
+        (best.into_iter().take(limit).map(|(_, node)| (node.clone(), None, false)).collect(), left_out)
+    }
+
     /// Whether a node may be shown where it was not asked for.
     pub(super) fn shows(&self, node: &Node) -> bool {
         node.memory().is_none_or(|id| self.memory(id).is_some())

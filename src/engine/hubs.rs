@@ -141,8 +141,8 @@ impl Engine {
                 lines.extend(Kind::ALL.get(place).map(|kind| format!("### {kind}")));
                 memories.sort_unstable_by_key(|memory| std::cmp::Reverse((memory.dated(), memory.id)));
                 memories.dedup_by_key(|memory| memory.id);
-                let links = memories.into_iter().filter_map(|memory| Some((memory.dated(), tidy::link(memory)?)));
-                lines.extend(links.take(NAMED_OF_KIND).map(|(dated, link)| format!("- {} {link}", self.date(dated))));
+                let linked = memories.into_iter().filter_map(|memory| Some((memory.dated(), tidy::link(memory)?)));
+                lines.extend(linked.take(NAMED_OF_KIND).map(|(dated, link)| format!("- {} {link}", self.date(dated))));
             }
             lines.join("\n")
         };
@@ -184,9 +184,9 @@ fn is_of_about(line: &str) -> bool {
 
 /// The day and the link of a line that names a note.
 fn dated(line: &str) -> Option<(Timestamp, &str)> {
-    let (day, link) = line.strip_prefix("- ")?.split_once(' ')?;
-    let is_link = link.strip_prefix("[[")?.strip_suffix("]]").is_some_and(|inner| !inner.contains(['[', ']', '|']));
-    is_link.then_some((Timestamp::parse_lenient(day)?, link))
+    let (day, named) = line.strip_prefix("- ")?.split_once(' ')?;
+    let is_link = named.strip_prefix("[[")?.strip_suffix("]]").is_some_and(|inner| !inner.contains(['[', ']', '|']));
+    is_link.then_some((Timestamp::parse_lenient(day)?, named))
 }
 
 /// Whether a block says what it should. In another time zone a day may be the one before or after: machines that share a

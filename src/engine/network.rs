@@ -66,7 +66,7 @@ impl Network {
             network.put(memory);
         }
         for (edge, strength) in state.edges() {
-            network.relate(edge, Some(strength));
+            network.relate(edge, strength);
         }
         network
     }
@@ -93,28 +93,34 @@ impl Network {
         self.unread.remove(&id);
     }
 
-    fn relate(&mut self, edge: &Edge, strength: Option<Option<f64>>) {
+    fn relate(&mut self, edge: &Edge, strength: Option<f64>) {
         if let (Some(from), Some(to)) = (end(&edge.from), end(&edge.to)) {
-            self.graph.set_relation(&from, &to, &edge.relation, strength.map(|known| known.map(|known| known as f32)));
+            self.graph.set_relation(&from, &to, &edge.relation, strength.map(|strength| strength as f32));
+        }
+    }
+
+    fn unrelate(&mut self, edge: &Edge) {
+        if let (Some(from), Some(to)) = (end(&edge.from), end(&edge.to)) {
+            self.graph.drop_relation(&from, &to, &edge.relation);
         }
     }
 
     /// Says anew what all notes link to: a note that came or went may be what others meant.
-    fn set_links(&mut self, state: &State, shelf: &Shelf) {
+    fn set_links(&mut self, state: &State, own_notes: &Shelf) {
         let old: BTreeSet<Node> = self.graph.notes().cloned().collect();
-        let own: BTreeSet<Node> = shelf.links().map(|(path, _)| Node::note(path)).collect();
+        let own: BTreeSet<Node> = own_notes.links().map(|(path, _)| Node::note(path)).collect();
         for gone in old.difference(&own) {
             if let Node::Note(path) = gone {
                 self.graph.drop_note(path);
             }
         }
-        for (path, _) in shelf.links() {
+        for (path, _) in own_notes.links() {
             self.graph.put_note(path);
         }
         let notes = state.memories().filter_map(|memory| Some((memory, memory.note.as_ref()?)));
         let memories: BTreeMap<&str, MemoryId> =
             notes.filter(|(_, note)| note.is_there()).map(|(memory, note)| (note.path.as_str(), memory.id)).collect();
-        let files = Files::new(memories.keys().copied().chain(shelf.links().map(|(path, _)| path)));
+        let files = Files::new(memories.keys().copied().chain(own_notes.links().map(|(path, _)| path)));
         let target = |graph: &Graph, link: &Link, from: &str| match files.resolve(link, from) {
             Resolution::Unresolved => Node::entity(&link.entity()).filter(|entity| graph.holds(entity)),
             found => {
@@ -131,7 +137,7 @@ impl Network {
             let to: Vec<Node> = to.filter(|node| !entities.contains(node)).collect();
             self.graph.set_links(&Node::Memory(*id), &to);
         }
-        for (path, links) in shelf.links() {
+        for (path, links) in own_notes.links() {
             let links = links.iter().filter_map(|text| Link::parse(&format!("[[{text}]]")));
             let to: Vec<Node> = links.filter_map(|link| target(&self.graph, &link, path)).collect();
             self.graph.set_links(&Node::note(path), &to);
@@ -154,7 +160,10 @@ impl Store {
         let Some(network) = &mut self.network else { return };
         for (from, to, relation) in said {
             let edge = Edge { from, to, relation };
-            network.relate(&edge, self.state.edge(&edge));
+            match self.state.edge(&edge) {
+                Some(strength) => network.relate(&edge, strength),
+                None => network.unrelate(&edge),
+            }
         }
     }
 }

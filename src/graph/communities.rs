@@ -40,7 +40,7 @@ fn moved(ties: &Ties) -> (Vec<u32>, usize) {
     let mut group: Vec<u32> = (0..ties.len() as u32).collect();
     let mut weight_of = degrees.clone();
     // How closely the node at hand is tied to each group; only what was touched is cleared.
-    let mut tied = vec![0.0; ties.len()];
+    let mut close = vec![0.0; ties.len()];
     let mut touched: Vec<u32> = Vec::new();
     for _ in 0..ROUNDS {
         let mut moves = 0;
@@ -51,7 +51,7 @@ fn moved(ties: &Ties) -> (Vec<u32>, usize) {
             }
             for (other, closeness) in own.iter().filter(|(other, _)| *other as usize != node) {
                 let theirs = at(&group, *other);
-                if let Some(slot) = tied.get_mut(theirs as usize) {
+                if let Some(slot) = close.get_mut(theirs as usize) {
                     if *slot <= 0.0 {
                         touched.push(theirs);
                     }
@@ -59,7 +59,7 @@ fn moved(ties: &Ties) -> (Vec<u32>, usize) {
                 }
             }
             add(&mut weight_of, current, -degree);
-            let gain = |group: u32| at(&tied, group) - degree * at(&weight_of, group) / total;
+            let gain = |group: u32| at(&close, group) - degree * at(&weight_of, group) / total;
             let mut best = (gain(current), current);
             touched.sort_unstable();
             for candidate in &touched {
@@ -76,7 +76,7 @@ fn moved(ties: &Ties) -> (Vec<u32>, usize) {
                 }
             }
             for group in touched.drain(..) {
-                if let Some(slot) = tied.get_mut(group as usize) {
+                if let Some(slot) = close.get_mut(group as usize) {
                     *slot = 0.0;
                 }
             }
@@ -113,7 +113,7 @@ fn folded(ties: &Ties, groups: &[u32], count: usize) -> Ties {
         }
     }
     for list in &mut all {
-        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list.sort_by_key(|(other, _)| *other);
         list.dedup_by(|next, kept| {
             let is_same = next.0 == kept.0;
             kept.1 += if is_same { next.1 } else { 0.0 };

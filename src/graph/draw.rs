@@ -58,7 +58,7 @@ pub struct Drawing {
 impl Drawing {
     /// In Graphviz's language.
     pub fn dot(&self) -> String {
-        let mut text = String::from("digraph ebbmark {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n");
+        let mut text = vec!["digraph ebbmark {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n".to_owned()];
         for (place, node) in self.nodes.iter().enumerate() {
             let shape = match node.shape {
                 Shape::Memory => "box",
@@ -67,19 +67,19 @@ impl Drawing {
             };
             let style = if node.is_centre { ", penwidth=2" } else { "" };
             let (label, id) = (quoted(&node.label), quoted(&node.id));
-            text.push_str(&format!("  n{place} [label={label}, shape={shape}, tooltip={id}{style}];\n"));
+            text.push(format!("  n{place} [label={label}, shape={shape}, tooltip={id}{style}];\n"));
         }
         for edge in &self.edges {
             let label = edge.label.as_deref().map_or(String::new(), |label| format!(" [label={}]", quoted(label)));
-            text.push_str(&format!("  n{} -> n{}{label};\n", edge.from, edge.to));
+            text.push(format!("  n{} -> n{}{label};\n", edge.from, edge.to));
         }
-        text.push_str("}\n");
-        text
+        text.push("}\n".to_owned());
+        text.concat()
     }
 
     /// As a Mermaid diagram, which Obsidian draws in a note.
     pub fn mermaid(&self) -> String {
-        let mut text = String::from("```mermaid\nflowchart LR\n");
+        let mut text = vec!["```mermaid\nflowchart LR\n".to_owned()];
         for (place, node) in self.nodes.iter().enumerate() {
             let label = entities(&node.label);
             let (open, close) = match node.shape {
@@ -87,14 +87,14 @@ impl Drawing {
                 Shape::Entity => ("([", "])"),
                 Shape::Note => ("[/", "/]"),
             };
-            text.push_str(&format!("  n{place}{open}\"{label}\"{close}\n"));
+            text.push(format!("  n{place}{open}\"{label}\"{close}\n"));
         }
         for edge in &self.edges {
             let label = edge.label.as_deref().map_or(String::new(), |label| format!("|\"{}\"|", entities(label)));
-            text.push_str(&format!("  n{} -->{label} n{}\n", edge.from, edge.to));
+            text.push(format!("  n{} -->{label} n{}\n", edge.from, edge.to));
         }
-        text.push_str("```\n");
-        text
+        text.push("```\n".to_owned());
+        text.concat()
     }
 
     /// As an Obsidian canvas (JSON Canvas 1.0): what has a note as that note, the rest as text.
@@ -197,17 +197,14 @@ fn quoted(text: &str) -> String {
 
 /// A text for between Mermaid's quotes: signs that mean something there, or in HTML, by their numbers.
 fn entities(text: &str) -> String {
-    let mut written = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | ';' | '%' | '{' | '}' | '[' | ']' | '|' => {
-                written.push_str(&format!("#{};", u32::from(character)));
-            }
-            '\n' | '\r' | '\t' => written.push(' '),
-            other => written.push(other),
+    let written = text.chars().map(|character| match character {
+        '"' | '#' | '&' | '<' | '>' | '`' | '\\' | ';' | '%' | '{' | '}' | '[' | ']' | '|' => {
+            format!("#{};", u32::from(character))
         }
-    }
-    written
+        '\n' | '\r' | '\t' => " ".to_owned(),
+        other => other.to_string(),
+    });
+    written.collect::<Vec<String>>().concat()
 }
 
 /// A text that Markdown shows as it is: no heading, link, picture or tag comes of it.

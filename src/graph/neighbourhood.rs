@@ -44,11 +44,11 @@ pub struct Neighbourhood {
 type Met<'a> = (u32, i64, Reverse<&'a Node>, Reverse<(usize, NodeIndex)>);
 
 impl Graph {
-    /// What hangs on `starts` by at most `depth` ties, at most `limit` nodes with the starts, the closest first; of
-    /// equally close ones the newer. Only what `is_shown` is met. Starts that are not there are passed over.
+    /// What hangs on `start` by at most `depth` ties, at most `limit` nodes with the start, the closest first; of equally
+    /// close ones the newer. Only what `is_shown` is met. Nothing where the start is not there.
     pub fn neighbourhood(
         &self,
-        starts: &[Node],
+        start: &Node,
         depth: usize,
         limit: usize,
         is_shown: impl Fn(&Node) -> bool,
@@ -61,13 +61,13 @@ impl Graph {
         let mut taken: FxHashMap<NodeIndex, (usize, usize)> = FxHashMap::default();
         let mut uncounted = 0;
         let mut queue: BinaryHeap<Met<'_>> = BinaryHeap::new();
-        for start in starts.iter().filter_map(|start| self.place(start)) {
+        if let Some(start) = self.place(start) {
             met.insert(start, (1.0, 0));
             queue.push(self.met(start, 1.0, 0));
         }
         while let Some((closeness, _, Reverse(node), Reverse((steps, at)))) = queue.pop() {
             let closeness = f32::from_bits(closeness);
-            let is_hub = steps > 0 && self.graph[at].ties as usize > HUB;
+            let is_hub = steps > 0 && self.web[at].ties as usize > HUB;
             match taken.get_mut(&at) {
                 Some((known, _)) if *known <= steps => continue,
                 Some((known, place)) => {
@@ -117,15 +117,15 @@ impl Graph {
     }
 
     fn met(&self, at: NodeIndex, closeness: f32, steps: usize) -> Met<'_> {
-        let place = &self.graph[at];
+        let place = &self.web[at];
         (closeness.to_bits(), place.dated.millis(), Reverse(&place.node), Reverse((steps, at)))
     }
 
     /// What is tied to a node, and how close each is when the node itself is `closeness` close.
     fn around(&self, at: NodeIndex, closeness: f32) -> impl Iterator<Item = (NodeIndex, f32)> {
-        let fanned = closeness * damping(self.graph[at].ties);
+        let fanned = closeness * damping(self.web[at].ties);
         let tied = [Direction::Outgoing, Direction::Incoming].into_iter().flat_map(move |direction| {
-            self.graph.edges_directed(at, direction).map(move |edge| {
+            self.web.edges_directed(at, direction).map(move |edge| {
                 let other = if direction == Direction::Outgoing { edge.target() } else { edge.source() };
                 (other, edge.weight())
             })
@@ -133,8 +133,8 @@ impl Graph {
         tied.map(move |(other, bond)| {
             // What few memories name says more of each of them.
             let rarity = match bond.tie {
-                Tie::Mentions(_) if matches!(self.graph[other].node, Node::Entity(_)) => {
-                    damping(self.graph[other].ties).sqrt()
+                Tie::Mentions(_) if matches!(self.web[other].node, Node::Entity(_)) => {
+                    damping(self.web[other].ties).sqrt()
                 }
                 _ => 1.0,
             };

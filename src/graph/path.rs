@@ -43,12 +43,12 @@ impl Graph {
             if at == goal {
                 return Some(self.walked(&steps, start, goal));
             }
-            if at != start && !is_shown(&self.graph[at].node) {
+            if at != start && !is_shown(&self.web[at].node) {
                 continue;
             }
-            let over = if at == start { (0, 0) } else { passing(self.graph[at].ties) };
+            let over = if at == start { (0, 0) } else { passing(self.web[at].ties) };
             for direction in [Direction::Outgoing, Direction::Incoming] {
-                for edge in self.graph.edges_directed(at, direction) {
+                for edge in self.web.edges_directed(at, direction) {
                     let is_outgoing = direction == Direction::Outgoing;
                     let next = if is_outgoing { edge.target() } else { edge.source() };
                     let bond = edge.weight();
@@ -56,12 +56,12 @@ impl Graph {
                     let step = Step { cost, from: at, bond: Some(bond), is_outgoing, is_settled: false };
                     match steps.get_mut(&next) {
                         None => {
-                            queue.push(Reverse((cost, &self.graph[next].node, next)));
+                            queue.push(Reverse((cost, &self.web[next].node, next)));
                             steps.insert(next, step);
                         }
                         Some(known) if !known.is_settled && self.is_better(&step, known) => {
                             if cost < known.cost {
-                                queue.push(Reverse((cost, &self.graph[next].node, next)));
+                                queue.push(Reverse((cost, &self.web[next].node, next)));
                             }
                             *known = step;
                         }
@@ -75,7 +75,7 @@ impl Graph {
 
     /// Of two ways to a node the cheaper; of equal ones that over the first node, by the first tie.
     fn is_better(&self, new: &Step<'_>, known: &Step<'_>) -> bool {
-        let key = |step: &Step<'_>| (step.cost, &self.graph[step.from].node, step.bond.map(|bond| bond.tie.clone()));
+        let key = |step: &Step<'_>| (step.cost, &self.web[step.from].node, step.bond.map(|bond| bond.tie.clone()));
         match new.cost.cmp(&known.cost) {
             std::cmp::Ordering::Equal => key(new) < key(known),
             order => order.is_lt(),

@@ -28,19 +28,19 @@ impl Drawing {
         let right = boxes.iter().map(|own| own.x + own.width / 2.0).fold(0.0, f64::max).ceil() + MARGIN;
         let bottom = boxes.iter().map(|own| own.y + own.height / 2.0).fold(0.0, f64::max).ceil() + MARGIN;
         let (width, height) = (right - left, bottom - top);
-        let mut text = format!(
+        let mut text = vec![format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"{left} {top} {width} {height}\" width=\"{width}\" \
              height=\"{height}\" font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12\">\n\
              <defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
              orient=\"auto\"><path d=\"M0 0 8 4 0 8z\" fill=\"#7a7a7a\"/></marker></defs>\n\
              <rect x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n"
-        );
+        )];
         for edge in &self.edges {
             let (Some(from), Some(to)) = (boxes.get(edge.from), boxes.get(edge.to)) else { continue };
             let ((x1, y1), (x2, y2)) = (border(from, to), border(to, from));
             let style =
                 if edge.label.is_some() { "stroke=\"#7a7a7a\" marker-end=\"url(#end)\"" } else { "stroke=\"#c4c4c4\"" };
-            text.push_str(&format!("<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {style}/>\n"));
+            text.push(format!("<line x1=\"{x1}\" y1=\"{y1}\" x2=\"{x2}\" y2=\"{y2}\" {style}/>\n"));
         }
         for ((node, own), label) in self.nodes.iter().zip(&boxes).zip(&labels) {
             let (fill, stroke, radius) = match node.shape {
@@ -50,7 +50,7 @@ impl Drawing {
             };
             let thick = if node.is_centre { 3 } else { 1 };
             let (x, y) = (own.x - own.width / 2.0, own.y - own.height / 2.0);
-            text.push_str(&format!(
+            text.push(format!(
                 "<g><title>{}</title><rect x=\"{x}\" y=\"{y}\" width=\"{}\" height=\"{}\" rx=\"{radius}\" fill=\"{fill}\" \
                  stroke=\"{stroke}\" stroke-width=\"{thick}\"/>",
                 escaped(&node.id),
@@ -59,16 +59,16 @@ impl Drawing {
             ));
             for (number, line) in label.iter().enumerate() {
                 let baseline = y + PADDING.1 + LINE_HEIGHT * (number as f64 + 0.78);
-                text.push_str(&format!(
+                text.push(format!(
                     "<text x=\"{}\" y=\"{baseline}\" text-anchor=\"middle\" fill=\"#1d1d1b\">{}</text>",
                     own.x,
                     escaped(line)
                 ));
             }
-            text.push_str("</g>\n");
+            text.push("</g>\n".to_owned());
         }
         for (word, own) in words {
-            text.push_str(&format!(
+            text.push(format!(
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"11\" fill=\"#4a4a4a\" stroke=\"#ffffff\" \
                  stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n",
                 own.x,
@@ -76,8 +76,8 @@ impl Drawing {
                 escaped(word)
             ));
         }
-        text.push_str("</svg>\n");
-        text
+        text.push("</svg>\n".to_owned());
+        text.concat()
     }
 
     fn boxes(&self, labels: &[Vec<String>]) -> Vec<Rectangle> {
@@ -126,8 +126,7 @@ fn lines(label: &str) -> Vec<String> {
     let mut lines: Vec<String> = vec![String::new()];
     for word in label.split_whitespace() {
         let mut rest = word;
-        loop {
-            let Some(line) = lines.last_mut() else { break };
+        while let Some(line) = lines.last_mut() {
             let gap = if line.is_empty() { "" } else { " " };
             if width(line) + width(gap) + width(rest) <= limit {
                 line.push_str(gap);

@@ -49,26 +49,26 @@ fn names(graph: &Graph, nodes: &[Neighbour]) -> Vec<String> {
 #[test]
 fn the_closest_come_first_and_depth_ends_it() {
     let mut graph = graph(&[(1, &["Ada", "Tea"]), (2, &["Ada"]), (3, &["Tea", "Rome"]), (4, &["Rome"])]);
-    graph.set_relation(&memory(1), &memory(4), "causes", Some(Some(1.0)));
-    let around = |depth| names(&graph, &graph.neighbourhood(&[memory(1)], depth, 50, shown).nodes);
+    graph.set_relation(&memory(1), &memory(4), "causes", Some(1.0));
+    let around = |depth| names(&graph, &graph.neighbourhood(&memory(1), depth, 50, shown).nodes);
     assert_eq!(around(0), ["10"]);
     assert_eq!(around(1), ["10", "41", "Ada1", "Tea1"]);
     assert_eq!(around(2), ["10", "41", "Ada1", "Tea1", "Rome2", "32", "22"]);
-    assert_eq!(graph.neighbourhood(&[memory(9)], 2, 50, shown).nodes, []);
-    let few = graph.neighbourhood(&[memory(1)], 1, 2, shown);
+    assert_eq!(graph.neighbourhood(&memory(9), 2, 50, shown).nodes, []);
+    let few = graph.neighbourhood(&memory(1), 1, 2, shown);
     assert_eq!((names(&graph, &few.nodes), few.left_out), (vec!["10".to_owned(), "41".to_owned()], 2));
-    let hidden = graph.neighbourhood(&[memory(1)], 2, 50, |node| *node != entity("Tea"));
+    let hidden = graph.neighbourhood(&memory(1), 2, 50, |node| *node != entity("Tea"));
     assert_eq!((names(&graph, &hidden.nodes).len(), hidden.left_out), (5, 0));
 }
 
 #[test]
 fn a_short_way_that_is_weak_does_not_end_what_a_longer_one_would_not() {
     let mut graph = graph(&[(1, &[]), (2, &[]), (3, &[]), (4, &[])]);
-    graph.set_relation(&memory(1), &memory(2), "related", Some(Some(1.0)));
-    graph.set_relation(&memory(2), &memory(3), "related", Some(Some(1.0)));
-    graph.set_relation(&memory(1), &memory(3), "related", Some(Some(0.05)));
-    graph.set_relation(&memory(3), &memory(4), "related", Some(Some(1.0)));
-    let found = graph.neighbourhood(&[memory(1)], 2, 50, shown);
+    graph.set_relation(&memory(1), &memory(2), "related", Some(1.0));
+    graph.set_relation(&memory(2), &memory(3), "related", Some(1.0));
+    graph.set_relation(&memory(1), &memory(3), "related", Some(0.05));
+    graph.set_relation(&memory(3), &memory(4), "related", Some(1.0));
+    let found = graph.neighbourhood(&memory(1), 2, 50, shown);
     assert_eq!(names(&graph, &found.nodes), ["10", "21", "31", "42"]);
 }
 
@@ -80,13 +80,13 @@ fn a_hub_is_shown_and_not_gone_through_unless_it_was_asked_for() {
         graph.put_memory(id(number), &own, day(i64::from(number)));
     }
     graph.put_memory(id(6_000), &["Ada".to_owned()], day(1));
-    let near = graph.neighbourhood(&[memory(7)], 4, 50, shown);
+    let near = graph.neighbourhood(&memory(7), 4, 50, shown);
     assert_eq!(names(&graph, &near.nodes), ["70", "Ada1", "Project*1", "60002"]);
-    let hub = graph.neighbourhood(&[entity("project")], 1, 4, shown);
+    let hub = graph.neighbourhood(&entity("project"), 1, 4, shown);
     assert_eq!(names(&graph, &hub.nodes), ["Project0", "49991", "49981", "49971"]);
     assert_eq!(hub.left_out, 4_997);
     // Not one of those that are not shown takes a place.
-    let odd = graph.neighbourhood(&[entity("project")], 1, 3, |node| *node != memory(4_999));
+    let odd = graph.neighbourhood(&entity("project"), 1, 3, |node| *node != memory(4_999));
     assert_eq!(names(&graph, &odd.nodes), ["Project0", "49981", "49971"]);
 }
 
@@ -103,12 +103,12 @@ fn a_path_goes_by_what_was_said_and_over_a_hub_only_where_it_must() {
     assert_eq!(words(&graph, 1, 2).unwrap(), ["mentions", "mentions"]);
     // However long the other way is, it does not lead over what 200 memories name.
     for number in 1..9 {
-        graph.set_relation(&memory(300 + number), &memory(301 + number), "causes", Some(None));
+        graph.set_relation(&memory(300 + number), &memory(301 + number), "causes", None);
         graph.put_memory(id(300 + number), &[], day(0));
     }
     graph.put_memory(id(309), &[], day(0));
-    graph.set_relation(&memory(301), &memory(1), "causes", Some(None));
-    graph.set_relation(&memory(2), &memory(309), "causes", Some(None));
+    graph.set_relation(&memory(301), &memory(1), "causes", None);
+    graph.set_relation(&memory(2), &memory(309), "causes", None);
     assert_eq!(words(&graph, 1, 2).unwrap(), vec!["causes"; 10]);
     graph.drop_memory(id(305));
     assert_eq!(words(&graph, 1, 2).unwrap(), ["mentions", "mentions"]);
@@ -121,7 +121,7 @@ fn a_path_goes_by_what_was_said_and_over_a_hub_only_where_it_must() {
 #[test]
 fn what_was_said_of_a_memory_waits_for_its_return() {
     let mut graph = graph(&[(1, &["Ada"])]);
-    graph.set_relation(&memory(1), &memory(2), "causes", Some(Some(0.5)));
+    graph.set_relation(&memory(1), &memory(2), "causes", Some(0.5));
     assert_eq!((graph.nodes(), graph.ties()), (2, 1));
     graph.put_memory(id(2), &[], day(0));
     assert_eq!(graph.ties_at(&memory(2)).len(), 1);
@@ -130,10 +130,10 @@ fn what_was_said_of_a_memory_waits_for_its_return() {
     graph.put_memory(id(1), &["Rome".to_owned()], day(0));
     assert_eq!(graph.ties_at(&memory(2))[0].strength, Some(0.5));
     graph.drop_memory(id(1));
-    graph.set_relation(&memory(1), &memory(2), "causes", None);
+    graph.drop_relation(&memory(1), &memory(2), "causes");
     graph.put_memory(id(1), &[], day(0));
     assert_eq!(graph.ties(), 0);
-    graph.set_relation(&memory(1), &memory(1), "causes", Some(None));
+    graph.set_relation(&memory(1), &memory(1), "causes", None);
     assert_eq!(graph.ties(), 0);
 }
 
@@ -279,11 +279,11 @@ impl Known {
                 self.memories.remove(number);
             }
             Event::Relate(a, b, is_there, strength) => {
-                let strength = is_there.then(|| strength.map(|strength| f32::from(strength) / 10.0));
-                self.relate(graph, memory(*a), memory(*b), strength);
+                let strength = strength.map(|strength| f32::from(strength) / 10.0);
+                self.relate(graph, (memory(*a), memory(*b)), *is_there, strength);
             }
             Event::EntityRelation(a, b, is_there) => {
-                self.relate(graph, entity(&spelled(*a)), memory(*b), is_there.then_some(None));
+                self.relate(graph, (entity(&spelled(*a)), memory(*b)), *is_there, None);
             }
             Event::Note(number) => {
                 graph.put_note(&path(*number));
@@ -303,18 +303,23 @@ impl Known {
         }
     }
 
-    fn relate(&mut self, graph: &mut Graph, a: Node, b: Node, strength: Option<Option<f32>>) {
-        graph.set_relation(&a, &b, "causes", strength);
-        match strength.filter(|_| a != b) {
-            Some(strength) => drop(self.relations.insert((a, b), strength)),
-            None => drop(self.relations.remove(&(a, b))),
+    fn relate(&mut self, graph: &mut Graph, ends: (Node, Node), is_there: bool, strength: Option<f32>) {
+        if is_there {
+            graph.set_relation(&ends.0, &ends.1, "causes", strength);
+        } else {
+            graph.drop_relation(&ends.0, &ends.1, "causes");
+        }
+        if is_there && ends.0 != ends.1 {
+            self.relations.insert(ends, strength);
+        } else {
+            self.relations.remove(&ends);
         }
     }
 
     fn rebuilt(&self) -> Graph {
         let mut graph = Graph::default();
         for ((a, b), strength) in &self.relations {
-            graph.set_relation(a, b, "causes", Some(*strength));
+            graph.set_relation(a, b, "causes", *strength);
         }
         for (number, links) in &self.notes {
             graph.put_note(&path(*number));
@@ -337,12 +342,7 @@ fn answers(graph: &Graph) -> impl PartialEq + std::fmt::Debug + use<> {
         nodes.iter().map(|node| (graph.name(node).to_owned(), graph.ties_of(node))).collect();
     let near: Vec<Neighbourhood> = nodes
         .iter()
-        .flat_map(|node| {
-            [
-                graph.neighbourhood(std::slice::from_ref(node), 3, 5, shown),
-                graph.neighbourhood(&[node.clone()], 1, 9, shown),
-            ]
-        })
+        .flat_map(|node| [graph.neighbourhood(node, 3, 5, shown), graph.neighbourhood(node, 1, 9, shown)])
         .collect();
     let paths: Vec<Option<Vec<Edge>>> = nodes.iter().map(|node| graph.path(&nodes[0], node, shown)).collect();
     (edges, called, near, paths, (whole.standing(), whole.groups()), whole)
@@ -368,9 +368,9 @@ proptest! {
         for event in &events {
             known.happen(&mut graph, event);
         }
-        for start in graph.places.keys().cloned() {
-            let all = graph.neighbourhood(std::slice::from_ref(&start), depth, 1_000, shown);
-            let found = graph.neighbourhood(std::slice::from_ref(&start), depth, limit, shown);
+        for start in graph.places.keys() {
+            let all = graph.neighbourhood(start, depth, 1_000, shown);
+            let found = graph.neighbourhood(start, depth, limit, shown);
             prop_assert!(found.nodes.len() <= limit && all.left_out == 0);
             prop_assert_eq!(found.nodes.len(), limit.min(all.nodes.len()));
             prop_assert!(all.nodes.iter().all(|own| own.depth <= depth));

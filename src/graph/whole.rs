@@ -27,7 +27,7 @@ impl Graph {
     pub fn whole(&self, is_shown: impl Fn(&Node) -> bool) -> Whole {
         let mut nodes: Vec<&Node> = self.places.keys().filter(|node| is_shown(node)).collect();
         nodes.sort_unstable();
-        let mut number = vec![u32::MAX; self.graph.node_bound()];
+        let mut number = vec![u32::MAX; self.web.node_bound()];
         for (place, node) in nodes.iter().enumerate() {
             if let Some(slot) = self.place(node).and_then(|at| number.get_mut(at.index())) {
                 *slot = place as u32;
@@ -39,7 +39,7 @@ impl Graph {
             own.clear();
             let at = self.place(node);
             for direction in [Direction::Outgoing, Direction::Incoming] {
-                for edge in at.into_iter().flat_map(|at| self.graph.edges_directed(at, direction)) {
+                for edge in at.into_iter().flat_map(|at| self.web.edges_directed(at, direction)) {
                     let other = if direction == Direction::Outgoing { edge.target() } else { edge.source() };
                     let other = number.get(other.index()).copied().unwrap_or(u32::MAX);
                     if other != u32::MAX {
