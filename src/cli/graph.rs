@@ -68,20 +68,14 @@ impl PathBetween {
     }
 }
 
-/// How a graph is written down.
+/// How a graph is written down. Without a word on each: help would then take three lines for every option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Lines for a person
     Text,
-    /// The answer as JSON, as with --json
     Json,
-    /// Graphviz
     Dot,
-    /// A diagram that Obsidian draws in a note
     Mermaid,
-    /// An Obsidian canvas
     Canvas,
-    /// A picture
     Svg,
 }
 
@@ -96,7 +90,7 @@ pub(super) struct Graph {
     /// Nodes, 1 to 1000 [default: 50]
     #[arg(long, value_parser = super::count, allow_negative_numbers = true)]
     limit: Option<u32>,
-    /// How to write it down
+    /// For a person, a program, Graphviz, a note, Obsidian's canvas, or as a picture
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     /// Write into this new file; into the vault only a .canvas

@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::graph::{Edge, Node};
 use crate::memory::Memory;
+use crate::note::name::file_stem;
 use crate::vault::ENTITIES;
 
 /// Groups that are listed, entities of each that are named, and memories that nothing is tied to.
@@ -184,7 +185,7 @@ impl Engine {
         };
         let mut budget = budget(request)?;
         let limit = request.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT) as usize;
-        self.look(request, now, |sight| {
+        let answer = self.look(request, now, |sight| {
             let entity = sight.node("of", text)?;
             if !matches!(entity, Node::Entity(_)) {
                 let hint = format!("`inspect graph` shows what hangs on it, `open` a memory as a whole: {text}");
@@ -193,7 +194,7 @@ impl Engine {
             let about = newest(sight.about(&entity));
             let name = sight.name(&entity);
             let mut answer = EntityAnswer {
-                note: sight.hub(&name),
+                note: None,
                 memories: about.len() as u64,
                 dates: about.last().into_iter().chain(about.first()).map(|memory| memory.dated()).collect(),
                 kinds: Vec::new(),
@@ -232,7 +233,15 @@ impl Engine {
             }
             answer.left_out = (about.len() - shown) as u64;
             Ok(answer)
-        })
+        })?;
+        // The disk is asked once nothing is held any more.
+        Ok(EntityAnswer { note: self.hub(&answer.name), ..answer })
+    }
+
+    /// The note of an entity, where the vault has one.
+    fn hub(&self, name: &str) -> Option<String> {
+        let path = format!("{ENTITIES}/{}.md", file_stem(name).name);
+        self.vault.root().join(&path).is_file().then_some(path)
     }
 }
 
@@ -307,11 +316,5 @@ impl Sight<'_> {
         let other = |edge: &Edge| if edge.from == *entity { edge.to.clone() } else { edge.from.clone() };
         let said = self.network.graph.said_of(entity);
         said.iter().filter(|edge| self.shows(&other(edge))).map(|edge| self.edge(edge)).collect()
-    }
-
-    /// The note of an entity, where the vault has one.
-    fn hub(&self, name: &str) -> Option<String> {
-        let path = format!("{ENTITIES}/{}.md", crate::note::name::file_stem(name).name);
-        self.engine.vault.root().join(&path).is_file().then_some(path)
     }
 }
