@@ -149,7 +149,7 @@ impl Story {
     fn fading(&self) -> Result<()> {
         title("Monday, 13 April. Six weeks on, what nobody needed has ebbed away.")?;
         let engine = self.at("2026-04-13T09:00:00Z")?;
-        let faded = engine.inspect(&InspectRequest { view: Some(View::Faded), ..InspectRequest::default() })?;
+        let faded = engine.inspect(&InspectRequest::of(View::Faded))?;
         out(&say::inspect(&faded))?;
         out("\nFaded is not lost. It comes back:\n")?;
         let ids: Vec<String> =

@@ -2,6 +2,7 @@
 
 mod decisions;
 mod demo;
+mod graph;
 mod lines;
 mod memories;
 mod notes;
@@ -133,6 +134,12 @@ enum Command {
     Note(notes::Note),
     /// Move the vault
     Vault(notes::Vault),
+    /// Say what is known of a person, project or thing; without a name, which there are
+    Entity(graph::Entity),
+    /// Show or draw what hangs on something
+    Graph(graph::Graph),
+    /// Say how two things hang together
+    Path(graph::PathBetween),
     /// Look at health, counts, what is known, what has faded, what is due for review
     #[command(after_help = HEALTH_CODES)]
     Inspect(upkeep::Inspect),
@@ -269,6 +276,9 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         Command::Promote(command) => command.run(&door),
         Command::Note(command) => command.run(&door),
         Command::Vault(command) => command.run(&door),
+        Command::Entity(command) => command.run(&door),
+        Command::Graph(command) => command.run(&door),
+        Command::Path(command) => command.run(&door),
         Command::Inspect(command) => command.run(&door),
         Command::Doctor(command) => command.run(&door),
         Command::Stats => upkeep::stats(&door),

@@ -10,7 +10,7 @@ use crate::error::Result;
 
 #[derive(Debug, Args)]
 pub(super) struct Inspect {
-    /// health, stats, overview, faded or due
+    /// health, stats, overview, faded, due, entities or graph
     #[arg(default_value = "stats")]
     view: String,
     /// Entries of a list, 1 to 1000; what is less or more is taken as the nearest of these
@@ -20,7 +20,7 @@ pub(super) struct Inspect {
 
 impl Inspect {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        inspect(door, InspectRequest { view: Some(self.view.parse()?), limit: self.limit, days: None })
+        inspect(door, InspectRequest { limit: self.limit, ..InspectRequest::of(self.view.parse()?) })
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Faded {
 
 impl Faded {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        inspect(door, InspectRequest { view: Some(View::Faded), limit: self.limit, days: self.days })
+        inspect(door, InspectRequest { limit: self.limit, days: self.days, ..InspectRequest::of(View::Faded) })
     }
 }
 

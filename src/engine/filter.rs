@@ -96,6 +96,12 @@ impl Filter {
         Filter { scopes: None, ..self }
     }
 
+    /// Whether its project is looked at; what holds everywhere always is.
+    fn is_of_scope(&self, memory: &Memory) -> bool {
+        let Some(scopes) = &self.scopes else { return true };
+        memory.scope.as_ref().is_none_or(|scope| scopes.contains(&words::fold(scope)))
+    }
+
     /// Whether dates, tags and entities are those asked for.
     fn is_about(&self, memory: &Memory) -> bool {
         self.since.is_none_or(|since| memory.dated() >= since)
@@ -118,7 +124,7 @@ impl Filter {
             Tier::OwnNote => false,
         };
         let fits = is_of_tier
-            && self.scopes.as_ref().is_none_or(|scopes| scopes.contains(&words::fold(memory.scope_name())))
+            && self.is_of_scope(memory)
             && (self.kinds.is_empty() || self.kinds.contains(&memory.current_kind(config)));
         if !fits || !self.is_about(memory) {
             return None;

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::about::{EntitiesAnswer, EntityAnswer};
 use super::doctor::Health;
 use super::due::DueAnswer;
+use super::graph::{GraphAnswer, PathAnswer};
 use super::misses::Miss;
 use super::remember::round;
 use super::{Engine, lenient};
@@ -19,6 +21,8 @@ use crate::memory::{Memory, Status};
 
 /// Days after which an unused promoted memory counts as dead knowledge.
 const DEAD_AFTER_DAYS: f64 = 30.0;
+/// What can be looked at, for whoever asked for something else.
+const VIEWS: &str = "use health, stats, overview, faded, due, entities, entity, graph or path";
 /// Queries without an answer that are shown.
 const MISSES_SHOWN: usize = 20;
 
@@ -37,13 +41,21 @@ pub enum View {
     Faded,
     /// What is worth a look: nearly faded, or valuable and long unused.
     Due,
+    /// Who and what memories are about.
+    Entities,
+    /// What is known of one of them.
+    Entity,
+    /// What hangs on something, or what matters most.
+    Graph,
+    /// How two things hang together.
+    Path,
 }
 
 /// A request to inspect.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InspectRequest {
-    /// health, stats, overview, faded or due; stats if absent.
+    /// stats if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<View>,
     /// Entries of a list, 50 if absent.
@@ -52,6 +64,29 @@ pub struct InspectRequest {
     /// `faded`: only what faded in the last days, as 7 for a week.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
     pub days: Option<u32>,
+    /// Id or name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// Other end of a path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// 1 to 4 steps.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    pub depth: Option<u32>,
+    /// As in recall.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::count")]
+    pub budget_tokens: Option<u32>,
+    /// Projects besides global and those of the configuration, of which the graph's views show memories.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub scope: Vec<String>,
+}
+
+impl InspectRequest {
+    /// A view with the defaults.
+    pub fn of(view: View) -> Self {
+        InspectRequest { view: Some(view), ..InspectRequest::default() }
+    }
 }
 
 /// Counts.
@@ -159,6 +194,22 @@ pub struct InspectAnswer {
     /// View `due`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<DueAnswer>,
+    /// View `entities`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub entities: Option<EntitiesAnswer>,
+    /// View `entity`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub entity: Option<EntityAnswer>,
+    /// View `graph`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub graph: Option<GraphAnswer>,
+    /// View `path`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub path: Option<PathAnswer>,
     /// Why it may be less than there is; view `health` says all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
@@ -196,7 +247,8 @@ impl Engine {
     /// Looks at memory. Never counts as use.
     ///
     /// # Errors
-    /// [`Error::Io`] when the journal cannot be read.
+    /// [`Error::Io`] when the journal cannot be read; of the views of the graph [`Error::Invalid`] for a name of which
+    /// nothing is known, and [`Error::Ambiguous`].
     pub fn inspect(&self, request: &InspectRequest) -> Result<InspectAnswer> {
         let now = self.clock.now();
         self.refresh_at(now)?;
@@ -212,6 +264,10 @@ impl Engine {
             View::Overview => answer.overview = Some(self.overview(now, limit)),
             View::Faded => answer.faded = Some(self.faded(now, request.days, limit)),
             View::Due => answer.due = Some(self.due(now, limit)),
+            View::Entities => answer.entities = Some(self.entities(request, now)?),
+            View::Entity => answer.entity = Some(self.entity(request, now)?),
+            View::Graph => answer.graph = Some(self.graph(request, now)?),
+            View::Path => answer.path = Some(self.path(request, now)?),
         }
         Ok(answer)
     }
@@ -375,8 +431,7 @@ impl std::str::FromStr for View {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        serde_json::from_value(serde_json::Value::String(text.to_lowercase())).map_err(|_| {
-            Error::invalid("view", format!("`{text}` is not known"), "use health, stats, overview, faded or due")
-        })
+        serde_json::from_value(serde_json::Value::String(text.to_lowercase()))
+            .map_err(|_| Error::invalid("view", format!("`{text}` is not known"), VIEWS))
     }
 }

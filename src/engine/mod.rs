@@ -4,6 +4,7 @@
 //! the store's lock for as long as they compute (a millisecond or two) and never wait for the disk; writes hold the
 //! home's lock from their last look at the journal until their lines are on disk.
 
+mod about;
 mod adopt;
 mod commit;
 mod compact;
@@ -14,6 +15,7 @@ mod due;
 mod filter;
 mod fit;
 mod forget;
+mod graph;
 mod history;
 mod hop;
 mod hubs;
@@ -23,6 +25,7 @@ mod lenient;
 mod meaning;
 mod misses;
 mod move_vault;
+mod network;
 mod notes;
 mod open;
 mod own_notes;
@@ -59,6 +62,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuar
 
 use jiff::tz::TimeZone;
 
+pub use about::{Companion, EntitiesAnswer, EntityAnswer, Group, KnownKind, KnownMemory, ListedEntity};
 pub use compact::CompactAnswer;
 pub use conflict::{Conflict, Side};
 pub use consolidate::{
@@ -67,6 +71,7 @@ pub use consolidate::{
 pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
 pub use due::{DueAnswer, DueMemory};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
+pub use graph::{GraphAnswer, GraphEdge, GraphNode, NodeType, PathAnswer};
 pub use history::HistoryEntry;
 pub use inspect::{FadedAnswer, FadedMemory, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where};
 pub(crate) use lenient::wrong_field;

@@ -44,6 +44,8 @@ pub(super) struct OwnNote {
     aliases: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tags: Vec<String>,
+    /// What it links to, without the words that are shown.
+    links: Vec<String>,
     /// Hash of the words of each part.
     parts: Vec<u64>,
 }
@@ -72,6 +74,8 @@ pub(super) struct Shelf {
     unread: BTreeSet<Arc<str>>,
     /// Time and size of the file that this was read from.
     stamp: Option<(SystemTime, u64)>,
+    /// Grows with each note that comes, changes or goes.
+    version: u64,
 }
 
 impl Shelf {
@@ -90,6 +94,7 @@ impl Shelf {
     /// Takes a note in.
     pub(super) fn insert(&mut self, path: &str, note: OwnNote) {
         let path: Arc<str> = path.into();
+        self.version += 1;
         for (place, (id, _)) in note.parts(&path).enumerate() {
             self.places.insert(id, (Arc::clone(&path), place));
         }
@@ -99,6 +104,7 @@ impl Shelf {
     /// Takes a note out, and tells the ids of its parts.
     pub(super) fn remove(&mut self, path: &str) -> Vec<MemoryId> {
         self.unread.remove(path);
+        self.version += 1;
         let ids: Vec<MemoryId> =
             self.notes.remove(path).map(|note| note.parts(path).map(|(id, _)| id).collect()).unwrap_or_default();
         for id in &ids {
@@ -117,6 +123,16 @@ impl Shelf {
     /// Where a part stands.
     pub(super) fn place(&self, id: MemoryId) -> Option<PartPlace> {
         self.places.get(&id).cloned()
+    }
+
+    /// What each note links to, by its path.
+    pub(super) fn links(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.notes.iter().map(|(path, note)| (&**path, &note.links[..]))
+    }
+
+    /// Another number after each change.
+    pub(super) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Notes that are there.
@@ -308,6 +324,8 @@ impl Engine {
             seen = SeenNote::unsettled(hash, None);
         }
         let (title, tags, aliases) = (note.title(stem(path)).to_owned(), note.all_tags(), note.aliases());
+        let links: BTreeSet<String> = note.all_links().into_iter().map(|link| link.target).collect();
+        let links = links.into_iter().filter(|target| !target.is_empty()).collect();
         let memories: Vec<Memory> = note
             .parts()
             .into_iter()
@@ -323,7 +341,7 @@ impl Engine {
             })
             .collect();
         let parts = memories.iter().map(analysis_hash).collect();
-        Ok(ReadParts { note: OwnNote { seen, changed, title, aliases, tags, parts }, memories })
+        Ok(ReadParts { note: OwnNote { seen, changed, title, aliases, tags, links, parts }, memories })
     }
 
     /// Fills in what a hit of the person's notes says: read now, since the process keeps no texts of them. `None` where

@@ -3,6 +3,8 @@
 //! A cursor names the hits that were shown, not a place in their order: what is said or used between two pages moves
 //! hits, and still none is shown twice or passed over.
 
+use serde::Serialize;
+
 use super::recall::{Hit, Ranked, RecallRequest, first_line};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
@@ -13,6 +15,8 @@ const SHOWN_CHARS: usize = 6;
 const MAX_SHOWN: usize = 240;
 /// Hits of one page.
 pub(super) const MAX_HITS: u32 = 50;
+/// What the frame of an answer costs: names of its fields, counts, a notice of the usual length.
+const FRAME_TOKENS: usize = 60;
 /// What the cursor costs for each of them.
 const SHOWN_TOKENS: usize = 3;
 
@@ -120,10 +124,34 @@ fn start(id: MemoryId) -> String {
     id.to_string().chars().take(SHOWN_CHARS).collect()
 }
 
-/// About how many tokens a hit costs in a reply: a quarter of one for each ASCII letter and blank, a half for other ASCII
+/// What is left of what an answer may cost.
+pub(super) struct Budget {
+    left: usize,
+}
+
+impl Budget {
+    /// Of so many tokens, less what the frame of an answer takes.
+    pub(super) fn of(tokens: u32) -> Budget {
+        Budget { left: (tokens as usize).saturating_sub(FRAME_TOKENS) }
+    }
+
+    /// Spends `cost` where so much is left; whether it was.
+    pub(super) fn take(&mut self, cost: usize) -> bool {
+        let is_enough = cost <= self.left;
+        self.left -= if is_enough { cost } else { 0 };
+        is_enough
+    }
+}
+
+/// What an item of a list costs, with what stands between it and the next.
+pub(super) fn cost<T: Serialize>(item: &T) -> usize {
+    tokens(item) + 1
+}
+
+/// About how many tokens something costs in a reply: a quarter of one for each ASCII letter and blank, a half for other ASCII
 /// (digits, dates and signs have few characters a token), one for letters of other scripts, two for the rest.
-fn tokens(hit: &Hit) -> usize {
-    let text = serde_json::to_string(hit).unwrap_or_default();
+fn tokens<T: Serialize>(item: &T) -> usize {
+    let text = serde_json::to_string(item).unwrap_or_default();
     let quarters = text.chars().map(|c| match c {
         'a'..='z' | 'A'..='Z' | ' ' => 1,
         _ if c.is_ascii() => 2,

@@ -26,7 +26,7 @@ use crate::redact::redact;
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PromoteRequest {
-    /// Promote these, whatever their age. Absent: everything that has proved itself.
+    /// Promote these, whatever their age..
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "lenient::words")]
     pub ids: Vec<String>,
     /// Only say what would be promoted.

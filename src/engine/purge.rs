@@ -363,6 +363,8 @@ impl Engine {
             self.vault.remove_leftovers()?;
             purged
         };
+        // Hubs name notes, and these are called by what their memories say.
+        changes.extend(self.renew_hubs(self.stale_hubs(now))?);
         // A crash may have come between the removal and its commit.
         if let Some(git) = self.git() {
             for (path, note) in git.missing(MEMORIES)? {

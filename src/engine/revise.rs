@@ -51,7 +51,7 @@ pub struct ReviseRequest {
     /// 0 to 2.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "lenient::number")]
     pub strength: Option<f64>,
-    /// `meta_knowledge`, `semi_abstract` or `concrete_trace`.
+    /// As in `remember`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// Never fades.

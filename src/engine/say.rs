@@ -58,6 +58,7 @@ macro_rules! line {
 
 mod decisions;
 mod dynamics;
+mod graph;
 
 pub use decisions::{consolidate, relate, review, undo};
 pub use dynamics::tune;
@@ -506,6 +507,18 @@ pub fn inspect(answer: &InspectAnswer) -> String {
     }
     if let Some(due) = &answer.due {
         dynamics::due_lines(&mut text, due);
+    }
+    if let Some(entities) = &answer.entities {
+        graph::entities_lines(&mut text, entities);
+    }
+    if let Some(entity) = &answer.entity {
+        graph::entity_lines(&mut text, entity);
+    }
+    if let Some(graph) = &answer.graph {
+        graph::graph_lines(&mut text, graph);
+    }
+    if let Some(path) = &answer.path {
+        graph::path_lines(&mut text, path);
     }
     for kind in answer.overview.iter().flatten() {
         overview_lines(&mut text, kind);

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::fit::{Shapes, Sketch, meant, seat};
 use super::judge::MAX_FILLERS;
+use super::network::{Network, relations_in};
 use super::own_notes::{OwnNote, Shelf};
 use crate::clock::Timestamp;
 use crate::embedding::{Model, Vector};
@@ -72,6 +73,8 @@ pub(super) struct Store {
     same: Option<HashMap<u64, Vec<MemoryId>>>,
     /// Memories by the slots they fill; filled at the first `remember` that fills one.
     fillers: Option<HashMap<u64, Vec<MemoryId>>>,
+    /// How all hangs together; made at the first question about it.
+    pub(super) network: Option<Network>,
 }
 
 impl Store {
@@ -290,7 +293,11 @@ impl Store {
     /// Folds lines in and brings the words of the memories they are about up to date.
     pub(super) fn apply(&mut self, lines: Vec<Told>) {
         let mut changed: Vec<MemoryId> = Vec::new();
+        let mut related = Vec::new();
         for told in lines {
+            if self.network.is_some() {
+                related.extend(relations_in(&told.line));
+            }
             let packed: Vec<MemoryId> = told.line.ids.keys().copied().collect();
             changed.extend(packed);
             changed.extend(self.state.apply(told.line, &told.replica, told.number, told.crc));
@@ -300,7 +307,9 @@ impl Store {
         changed.dedup();
         for id in changed {
             self.update(id);
+            self.reweave(id);
         }
+        self.reweave_relations(related);
         self.lengths.settle();
     }
 

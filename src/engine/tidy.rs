@@ -69,7 +69,7 @@ pub struct TidyAnswer {
     /// Memories that would be promoted (`dry_run`, or promotion is not automatic).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<Candidate>,
-    /// Notes whose numbers were brought up to date.
+    /// Notes whose numbers were brought up to date, and hubs that show now what is known.
     pub refreshed: Vec<String>,
     /// Memories that are faded now.
     pub faded: u64,
@@ -170,9 +170,13 @@ impl Engine {
         let stale = self.stale_notes(now);
         if is_dry {
             answer.refreshed = stale.into_iter().map(|note| note.path).collect();
+            answer.refreshed.extend(self.stale_hubs(now).into_iter().map(|hub| hub.path));
         } else {
             let mut changes = self.refresh_notes(stale, now, answer)?;
             changes.extend(waiting);
+            let renewed = self.renew_hubs(self.stale_hubs(now))?;
+            answer.refreshed.extend(renewed.iter().map(|change| change.path.clone()));
+            changes.extend(renewed);
             changes.extend(self.make_hubs(now)?);
             self.commit_leftovers(changes, now, answer)?;
             self.look_around(now);
@@ -354,18 +358,20 @@ fn is_zero(number: &u64) -> bool {
 /// What a note says of other notes: which memory took its place, and whose place it took; nothing where these have no
 /// notes.
 fn related(state: &State, memory: &Memory) -> Option<String> {
-    let link = |other: &Memory| {
-        let name = stem(&other.note.as_ref().filter(|note| note.is_there())?.path).to_owned();
-        // A person may have chosen a name that no link can hold.
-        let can_be_linked = !name.contains(['[', ']', '|', '#', '^']);
-        can_be_linked.then_some(Link { target: name, heading: None, block: None, alias: None, embed: false })
-    };
     let newer = memory.superseded.and_then(|superseded| state.get(superseded.by)).and_then(link);
     let mut lines: Vec<String> = newer.map(|newer| format!("- superseded by {newer}")).into_iter().collect();
     lines.extend(
         state.superseded_by(memory.id).into_iter().filter_map(link).map(|older| format!("- supersedes {older}")),
     );
     (!lines.is_empty()).then(|| format!("{RELATED_HEADING}\n{}", lines.join("\n")))
+}
+
+/// A link to the note of a memory, where it has one.
+pub(super) fn link(memory: &Memory) -> Option<Link> {
+    let name = stem(&memory.note.as_ref().filter(|note| note.is_there())?.path).to_owned();
+    // A person may have chosen a name that no link can hold.
+    let can_be_linked = !name.contains(['[', ']', '|', '#', '^']);
+    can_be_linked.then_some(Link { target: name, heading: None, block: None, alias: None, embed: false })
 }
 
 /// Whether a line is one of [`related`]. A block in which a person wrote is left alone.

@@ -147,8 +147,8 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     let inspect = tool(
         "inspect",
         "Inspect memory",
-        "Call when asked what is known in all (overview), how memory stands (stats), what has faded or is due for \
-         review, or when something seems wrong (health).",
+        "Call when asked what is known in all (overview) or of someone (entity), how memory stands (stats), what has \
+         faded or is due, or when something seems wrong (health).",
         Effect::Reads,
         Engine::inspect,
         say::inspect,

@@ -4,6 +4,7 @@
 //! Paths are relative to the vault's root and written with `/`, also on Windows.
 
 mod anywhere;
+mod hubs;
 mod own;
 mod template;
 
@@ -275,16 +276,6 @@ impl Vault {
                 return Ok(format!("{MEMORIES}/{file_name}"));
             }
         }
-    }
-
-    /// Writes the hub of an entity where there is no such file. Whether it did.
-    ///
-    /// # Errors
-    /// [`Error::Io`]; nothing is then left behind.
-    pub fn write_hub(&self, path: &str, text: &Redacted) -> Result<bool> {
-        refuse_hidden(path)?;
-        self.made_folder(ENTITIES)?;
-        files::write_new(self.place(path)?, text.as_str().as_bytes())
     }
 
     /// Writes `Review.md` where there is none.

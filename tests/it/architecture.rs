@@ -100,6 +100,7 @@ fn async_stays_behind_the_mcp_door() {
 fn pure_modules_do_no_input_or_output() {
     let pure = [
         "rank",
+        "graph",
         "slots",
         "similarity",
         "question",

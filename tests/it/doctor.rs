@@ -661,11 +661,7 @@ type Fault = fn(&Store);
 
 /// What a process says of the state of its store, in three ways.
 fn said(engine: &Engine) -> (Option<String>, Vec<Finding>, Vec<Finding>) {
-    let health = engine
-        .inspect(&InspectRequest { view: Some(View::Health), ..InspectRequest::default() })
-        .unwrap()
-        .health
-        .unwrap();
+    let health = engine.inspect(&InspectRequest::of(View::Health)).unwrap().health.unwrap();
     let doctor = engine.doctor(&DoctorRequest::default()).unwrap();
     let notice = engine.recall(&RecallRequest::of("bicycle")).unwrap().notice;
     (notice, health.findings, doctor.findings)

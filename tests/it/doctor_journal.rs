@@ -157,11 +157,7 @@ fn a_running_process_says_that_what_it_had_read_is_gone() {
         fs::remove_file(store.home().join("written")).unwrap();
         lose(&store.journal());
         assert!(notice(&engine).starts_with("error: the journal of this machine"), "{}", notice(&engine));
-        let health = engine
-            .inspect(&InspectRequest { view: Some(View::Health), ..InspectRequest::default() })
-            .unwrap()
-            .health
-            .unwrap();
+        let health = engine.inspect(&InspectRequest::of(View::Health)).unwrap().health.unwrap();
         assert!(!health.ok && health.findings[0].level == Level::Error, "{health:?}");
     }
 }

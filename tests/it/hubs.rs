@@ -25,7 +25,8 @@ fn three_memories_earn_an_entity_its_hub() {
     let text = fs::read_to_string(&hub).unwrap();
     assert_eq!(
         text,
-        "---\naliases: []\n---\n%% ebbmark:about %%\n![[Memories.base#About this note]]\n%% /ebbmark:about %%\n"
+        "---\naliases: []\n---\n%% ebbmark:about %%\n![[Memories.base#About this note]]\n## Known\n### preference\n\
+         - 2026-11-29 [[Ada prefers green tea]]\n%% /ebbmark:about %%\n"
     );
     assert_eq!(store.git(&["status", "--porcelain"]), "");
     // From now on its name is a link, once in a text.
@@ -48,6 +49,72 @@ fn a_hub_is_the_persons_once_it_is_made() {
     fs::remove_file(&hub).unwrap();
     store.engine().clean();
     assert!(!hub.exists());
+}
+
+/// A vault in which Ada has her hub: the path of it, and the ids of the three memories, the first with a note.
+fn with_hub() -> (Store, std::path::PathBuf, [String; 3]) {
+    let store = Store::new();
+    let ids = ["Ada prefers green tea", "Ada lives by the harbour", "Ada plays the cello"];
+    let ids = ids.map(|text| about(&store, text, "Ada"));
+    store.engine().keep(&ids[0]);
+    store.engine().clean();
+    let hub = store.vault().join("Entities/Ada.md");
+    assert!(hub.exists());
+    (store, hub, ids)
+}
+
+#[test]
+fn a_hub_shows_what_is_known_and_the_persons_words_around_it_stay() {
+    let (store, hub, [tea, harbour, _]) = with_hub();
+    let person =
+        |text: &str| text.replace("%% ebbmark:about %%", "# My Ada\r\n\n%% ebbmark:about %%") + "\nBelow, *mine*.\n\n";
+    fs::write(&hub, person(&fs::read_to_string(&hub).unwrap())).unwrap();
+    let before = fs::read_to_string(&hub).unwrap();
+    store.engine().keep(&harbour);
+    let tidied = store.engine().clean();
+    assert!(tidied.refreshed.contains(&"Entities/Ada.md".to_owned()), "{tidied:?}");
+    let kind = store.engine().whole(&harbour).memory.kind;
+    let known = "### preference\n- 2026-11-29 [[Ada prefers green tea]]\n";
+    let both = format!("{known}### {kind}\n- 2026-11-29 [[Ada lives by the harbour]]\n");
+    let after = fs::read_to_string(&hub).unwrap();
+    assert_eq!(after.replace("\r\n", "\n"), before.replace(known, &both).replace("\r\n", "\n"));
+    assert!(after.contains("# My Ada\r\n") && after.ends_with("\nBelow, *mine*.\n\n"));
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
+    // Where nothing changed nothing is written, and nothing committed.
+    let commit = store.git(&["rev-parse", "HEAD"]);
+    let again = store.engine().clean();
+    assert_eq!((again.refreshed.len(), store.git(&["rev-parse", "HEAD"])), (0, commit), "{again:?}");
+    // What is no longer known is no longer shown.
+    store.engine().drop_memory(&tea);
+    store.engine().drop_memory(&harbour);
+    store.engine().clean();
+    let bare = fs::read_to_string(&hub).unwrap();
+    assert!(!bare.contains("[[Ada ") && bare.contains("![[Memories.base#About this note]]"), "{bare}");
+    store.engine().clean();
+    assert_eq!(fs::read_to_string(&hub).unwrap(), bare);
+}
+
+#[test]
+fn a_block_that_a_person_wrote_in_or_took_away_is_left() {
+    let (store, hub, [_, harbour, cello]) = with_hub();
+    let edited = fs::read_to_string(&hub).unwrap().replace("## Known\n", "## Known\nShe is my sister.\n");
+    fs::write(&hub, &edited).unwrap();
+    store.engine().keep(&harbour);
+    store.engine().clean();
+    assert_eq!(fs::read_to_string(&hub).unwrap(), edited);
+    fs::write(&hub, "No block.\n").unwrap();
+    store.engine().keep(&cello);
+    store.engine().clean();
+    assert_eq!(fs::read_to_string(&hub).unwrap(), "No block.\n");
+}
+
+#[test]
+fn a_purged_memory_leaves_the_hub_at_once() {
+    let (store, hub, [tea, ..]) = with_hub();
+    let token = store.json(&["forget", &tea, "--purge"])["preview_token"].as_str().unwrap().to_owned();
+    store.ok(&["forget", &tea, "--purge", "--token", &token]);
+    assert!(!fs::read_to_string(&hub).unwrap().contains("green tea"));
+    assert_eq!(store.git(&["status", "--porcelain"]), "");
 }
 
 #[test]

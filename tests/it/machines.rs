@@ -389,11 +389,7 @@ fn a_clock_thirty_years_fast_does_not_rule_the_others() {
     b.engine().change(ReviseRequest { text: Some("Owns a green bicycle".into()), ..revision(&bicycle) });
     meet(&a, &b);
     let engine = a.engine();
-    let health = engine
-        .inspect(&InspectRequest { view: Some(View::Health), ..InspectRequest::default() })
-        .unwrap()
-        .health
-        .unwrap();
+    let health = engine.inspect(&InspectRequest::of(View::Health)).unwrap().health.unwrap();
     assert!(health.findings.iter().any(|finding| finding.what.contains("ahead")), "{health:?}");
     let memory = engine.whole(&oboe);
     assert!(memory.memory.score.is_finite() && memory.memory.score <= 2.0, "{memory:?}");

@@ -37,6 +37,7 @@ mod dynamics;
 mod failing_calls;
 mod formats;
 mod fuzzed;
+mod graph;
 mod hubs;
 mod journeys;
 mod judged;

@@ -530,7 +530,7 @@ impl Calls for Engine {
     }
 
     fn health(&self) -> Health {
-        let request = InspectRequest { view: Some(View::Health), ..InspectRequest::default() };
+        let request = InspectRequest::of(View::Health);
         let mut health = self.inspect(&request).unwrap().health.unwrap();
         // Files that a test lays out are not private, and what is kept in quarantine is known.
         health.findings.retain(|finding| finding.level != Level::Note && !finding.what.starts_with("its mode "));

@@ -62,7 +62,7 @@ impl Serving {
     }
 
     fn tasks(&self) -> Vec<UpkeepTask> {
-        let request = InspectRequest { view: Some(View::Health), ..InspectRequest::default() };
+        let request = InspectRequest::of(View::Health);
         self.engine.inspect(&request).unwrap().health.unwrap().upkeep
     }
 

@@ -94,7 +94,7 @@ pub(crate) fn opened(engine: &Engine, ids: &[String]) -> Vec<Opened> {
 
 /// What is wrong with the home, in words.
 pub(crate) fn findings(engine: &Engine) -> Vec<String> {
-    let request = InspectRequest { view: Some(View::Health), ..InspectRequest::default() };
+    let request = InspectRequest::of(View::Health);
     let health = engine.inspect(&request).unwrap().health.unwrap();
     // What the targets lay out is not private.
     let found = health.findings.into_iter();
