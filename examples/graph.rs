@@ -80,17 +80,18 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
     let mut by_ties = known.clone();
     by_ties.sort_by_key(|entity| std::cmp::Reverse(graph.ties_of(entity)));
     let shown = |_: &Node| true;
+    let holding = |_: &Node, _: &str, _: &Node| true;
     println!("  p50 / p95 / longest:");
     for depth in 1..=4 {
-        let near = |start: Node| graph.neighbourhood(&start, depth, 50, shown);
+        let near = |start: Node| graph.neighbourhood(&start, depth, 50, shown, holding);
         println!("  neighbourhood of a memory, depth {depth}    {}", spread(1_000, |number| near(memory(number))));
         println!("  neighbourhood of an entity, depth {depth}   {}", spread(1_000, |number| near(entity(number))));
     }
-    let hub = |number: usize| graph.neighbourhood(by_ties[number % 20], 2, 50, shown);
+    let hub = |number: usize| graph.neighbourhood(by_ties[number % 20], 2, 50, shown, holding);
     println!("  of the twenty most named, depth 2     {}", spread(100, hub));
     println!(
         "  path between two memories             {}",
-        spread(100, |n| graph.path(&memory(n), &memory(n + 1), shown))
+        spread(100, |n| graph.path(&memory(n), &memory(n + 1), shown, holding))
     );
     let began = Instant::now();
     let whole = graph.whole(shown);

@@ -163,7 +163,9 @@ impl Engine {
             for edge in graph.ties_among(nodes.iter().map(|(node, ..)| node)) {
                 // An edge comes with the later one of its nodes.
                 let later = places.get(&edge.from).max(places.get(&edge.to)).copied().unwrap_or_default();
-                if let Some(edges) = edges_at.get_mut(later).filter(|_| sight.stands(&edge)) {
+                if let Some(edges) =
+                    edges_at.get_mut(later).filter(|_| sight.holds(&edge.from, edge.tie.word(), &edge.to))
+                {
                     edges.push(sight.edge(&edge));
                 }
             }
@@ -200,7 +202,7 @@ impl Engine {
                 ));
             }
             let nothing = PathAnswer { found: false, nodes: vec![], edges: vec![], steps: vec![], cut: false };
-            let Some(path) = sight.network.graph.path(&from, &to, |node| sight.shows(node)) else {
+            let Some(path) = sight.path(&from, &to) else {
                 return Ok(PathAnswer { nodes: vec![sight.describe(&from), sight.describe(&to)], ..nothing });
             };
             let mut answer = PathAnswer { found: true, ..nothing };
@@ -267,7 +269,8 @@ impl Sight<'_> {
     /// What hangs on a node, the closest first, and how much there was no room for.
     fn around(&self, start: &Node, depth: usize, limit: usize) -> (Vec<Chosen>, usize) {
         let graph = &self.network.graph;
-        let found = graph.neighbourhood(start, depth, limit, |node| self.shows(node));
+        let found =
+            graph.neighbourhood(start, depth, limit, |node| self.shows(node), |a, word, b| self.holds(a, word, b));
         (found.nodes.into_iter().map(|own| (own.node, Some(own.depth), own.is_hub)).collect(), found.left_out)
     }
 
@@ -291,14 +294,20 @@ impl Sight<'_> {
         self.filter.pass(memory, &self.engine.config, self.now).map(|_| memory)
     }
 
-    /// Whether a tie holds now: of a contradiction that is worked out at each look.
-    pub(super) fn stands(&self, edge: &Edge) -> bool {
-        match (edge.tie.word(), edge.from.memory(), edge.to.memory()) {
+    /// Whether what was said of two nodes holds now: of a contradiction that is worked out at each look.
+    fn holds(&self, a: &Node, word: &str, b: &Node) -> bool {
+        match (word, a.memory(), b.memory()) {
             (CONTRADICTS, Some(a), Some(b)) => {
                 self.store.conflicts_of(a, self.now).contains(&conflict_id(a, b).to_string())
             }
             _ => true,
         }
+    }
+
+    /// The ties that lead from one node to another, where any do.
+    fn path(&self, from: &Node, to: &Node) -> Option<Vec<Edge>> {
+        let graph = &self.network.graph;
+        graph.path(from, to, |node| self.shows(node), |a, word, b| self.holds(a, word, b))
     }
 
     /// Whether anything that is shown is tied to an entity.

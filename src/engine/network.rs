@@ -225,3 +225,80 @@ pub(super) fn names_note(path: &str, text: &str) -> bool {
     let key = name::key(text);
     name::key(path) == key || name::key(super::commit::stem(path)) == key
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::graph::Edge as Tied;
+    use crate::journal::Told;
+    use crate::memory::CONTRADICTS;
+
+    fn id(number: u8) -> MemoryId {
+        MemoryId::from_source(&number.to_string())
+    }
+
+    /// A line of one of five memories and four names, of every kind that changes the graph.
+    fn line() -> impl Strategy<Value = Line> {
+        let one = || 0u8..5;
+        let names = || prop::collection::vec(prop::sample::select(vec!["Ada", "ADA", "Rust", "Oslo"]), 0..3);
+        let text = |id: u8, op: Op, names: Vec<&str>| Line {
+            text: Some(format!("text {id}")),
+            entities: Some(names.into_iter().map(str::to_owned).collect()),
+            ..Line::about(op, super::tests::id(id))
+        };
+        let relation = prop::sample::select(vec!["causes", SUPERSEDES, CONTRADICTS]);
+        prop_oneof![
+            3 => (one(), names()).prop_map(move |(id, names)| text(id, Op::Remember, names)),
+            1 => (one(), names()).prop_map(move |(id, names)| text(id, Op::Revise, names)),
+            1 => (one(), one(), names()).prop_map(move |(id, older, names)| {
+                let supersedes = if id == older { Vec::new() } else { vec![super::tests::id(older)] };
+                Line { supersedes, ..text(id, Op::Remember, names) }
+            }),
+            1 => one().prop_map(|id| Line::about(Op::Forget, super::tests::id(id))),
+            1 => one().prop_map(|id| Line::about(Op::Restore, super::tests::id(id))),
+            1 => one().prop_map(|id| Line { ids: BTreeMap::from([(super::tests::id(id), i64::MAX / 2)]), ..Line::new(Op::Forgotten) }),
+            3 => (one(), one(), relation, any::<bool>(), any::<bool>()).prop_map(|(a, b, relation, is_there, is_entity)| Line {
+                from: Some(super::tests::id(a).to_string()),
+                to: Some(if is_entity { "Oslo".to_owned() } else { super::tests::id(b).to_string() }),
+                relation: Some(relation.to_owned()),
+                strength: is_there.then_some(0.5),
+                ..Line::new(if is_there { Op::Relate } else { Op::Unrelate })
+            }),
+        ]
+    }
+
+    /// All nodes, and all ties.
+    fn all(network: &Network) -> (Vec<Node>, Vec<Tied>) {
+        let nodes = (0..5).map(|number| Node::Memory(id(number))).filter(|node| network.graph.holds(node));
+        let mut nodes: Vec<Node> = nodes.chain(network.graph.entities().cloned()).collect();
+        nodes.sort_unstable();
+        let ties = network.graph.ties_among(&nodes);
+        assert_eq!((nodes.len(), ties.len()), (network.graph.nodes(), network.graph.ties()));
+        (nodes, ties)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_follows_line_by_line_is_what_is_made_of_the_state(
+            lines in prop::collection::vec((line(), 0i64..40), 1..40), first_asked in 0usize..20,
+        ) {
+            let mut store = Store::default();
+            for (number, (line, at)) in lines.into_iter().enumerate() {
+                if number == first_asked {
+                    store.network = Some(Network::of(&store.state));
+                }
+                // Lines of other machines come late: not in the order of their dates.
+                let line = Line { at: Timestamp::from_millis(at), ..line };
+                store.apply(vec![Told { line, replica: "r".into(), number: number as u64 + 1, crc: 0 }]);
+            }
+            if let Some(network) = &store.network {
+                prop_assert_eq!(all(network), all(&Network::of(&store.state)));
+            }
+        }
+    }
+}

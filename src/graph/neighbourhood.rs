@@ -45,13 +45,15 @@ type Met<'a> = (u32, i64, Reverse<&'a Node>, Reverse<(usize, NodeIndex)>);
 
 impl Graph {
     /// What hangs on `start` by at most `depth` ties, at most `limit` nodes with the start, the closest first; of equally
-    /// close ones the newer. Only what `is_shown` is met. Nothing where the start is not there.
+    /// close ones the newer. Only what `is_shown` is met, and by what was said only where it `holds` between two nodes.
+    /// Nothing where the start is not there.
     pub fn neighbourhood(
         &self,
         start: &Node,
         depth: usize,
         limit: usize,
         is_shown: impl Fn(&Node) -> bool,
+        holds: impl Fn(&Node, &str, &Node) -> bool,
     ) -> Neighbourhood {
         let mut found = Neighbourhood::default();
         // The closest and the shortest way to each, which may be two.
@@ -86,7 +88,7 @@ impl Graph {
                 continue;
             }
             let mut next: Vec<Met<'_>> =
-                self.around(at, closeness).map(|(to, closeness)| self.met(to, closeness, steps + 1)).collect();
+                self.around(at, closeness, &holds).map(|(to, closeness)| self.met(to, closeness, steps + 1)).collect();
             let looked_at = limit + COUNTED;
             if next.len() > looked_at {
                 next.select_nth_unstable_by(looked_at, |a, b| b.cmp(a));
@@ -122,7 +124,12 @@ impl Graph {
     }
 
     /// What is tied to a node, and how close each is when the node itself is `closeness` close.
-    fn around(&self, at: NodeIndex, closeness: f32) -> impl Iterator<Item = (NodeIndex, f32)> {
+    fn around(
+        &self,
+        at: NodeIndex,
+        closeness: f32,
+        holds: &impl Fn(&Node, &str, &Node) -> bool,
+    ) -> impl Iterator<Item = (NodeIndex, f32)> {
         let fanned = closeness * damping(self.web[at].ties);
         let tied = [Direction::Outgoing, Direction::Incoming].into_iter().flat_map(move |direction| {
             self.web.edges_directed(at, direction).map(move |edge| {
@@ -130,7 +137,11 @@ impl Graph {
                 (other, edge.weight())
             })
         });
-        tied.map(move |(other, bond)| {
+        let standing = tied.filter(move |(other, bond)| match &bond.tie {
+            Tie::Said(word) => holds(&self.web[at].node, word, &self.web[*other].node),
+            _ => true,
+        });
+        standing.map(move |(other, bond)| {
             // What few memories name says more of each of them.
             let rarity = match bond.tie {
                 Tie::Mentions(_) if matches!(self.web[other].node, Node::Entity(_)) => {

@@ -27,8 +27,14 @@ struct Step<'a> {
 
 impl Graph {
     /// The ties that lead from one node to another, in order; `None` where none do. Each may point either way. Between
-    /// the ends only what `is_shown` is stepped on.
-    pub fn path(&self, from: &Node, to: &Node, is_shown: impl Fn(&Node) -> bool) -> Option<Vec<Edge>> {
+    /// the ends only what `is_shown` is stepped on; what was said leads on only where it `holds` between two nodes.
+    pub fn path(
+        &self,
+        from: &Node,
+        to: &Node,
+        is_shown: impl Fn(&Node) -> bool,
+        holds: impl Fn(&Node, &str, &Node) -> bool,
+    ) -> Option<Vec<Edge>> {
         let (start, goal) = (self.place(from)?, self.place(to)?);
         let mut steps: FxHashMap<NodeIndex, Step<'_>> = FxHashMap::default();
         let mut queue: BinaryHeap<Reverse<(Cost, &Node, NodeIndex)>> = BinaryHeap::new();
@@ -52,6 +58,11 @@ impl Graph {
                     let is_outgoing = direction == Direction::Outgoing;
                     let next = if is_outgoing { edge.target() } else { edge.source() };
                     let bond = edge.weight();
+                    if let Tie::Said(word) = &bond.tie
+                        && !holds(&self.web[at].node, word, &self.web[next].node)
+                    {
+                        continue;
+                    }
                     let cost = (cost.0 + over.0, cost.1 + over.1 + length(bond));
                     let step = Step { cost, from: at, bond: Some(bond), is_outgoing, is_settled: false };
                     match steps.get_mut(&next) {

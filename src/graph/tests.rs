@@ -34,6 +34,10 @@ fn shown(_: &Node) -> bool {
     true
 }
 
+fn holding(_: &Node, _: &str, _: &Node) -> bool {
+    true
+}
+
 fn names(graph: &Graph, nodes: &[Neighbour]) -> Vec<String> {
     let name = |node: &Node| match node {
         Node::Memory(own) => (0..10_000).find(|n| id(*n) == *own).unwrap().to_string(),
@@ -50,14 +54,14 @@ fn names(graph: &Graph, nodes: &[Neighbour]) -> Vec<String> {
 fn the_closest_come_first_and_depth_ends_it() {
     let mut graph = graph(&[(1, &["Ada", "Tea"]), (2, &["Ada"]), (3, &["Tea", "Rome"]), (4, &["Rome"])]);
     graph.set_relation(&memory(1), &memory(4), "causes", Some(1.0));
-    let around = |depth| names(&graph, &graph.neighbourhood(&memory(1), depth, 50, shown).nodes);
+    let around = |depth| names(&graph, &graph.neighbourhood(&memory(1), depth, 50, shown, holding).nodes);
     assert_eq!(around(0), ["10"]);
     assert_eq!(around(1), ["10", "41", "Ada1", "Tea1"]);
     assert_eq!(around(2), ["10", "41", "Ada1", "Tea1", "Rome2", "32", "22"]);
-    assert_eq!(graph.neighbourhood(&memory(9), 2, 50, shown).nodes, []);
-    let few = graph.neighbourhood(&memory(1), 1, 2, shown);
+    assert_eq!(graph.neighbourhood(&memory(9), 2, 50, shown, holding).nodes, []);
+    let few = graph.neighbourhood(&memory(1), 1, 2, shown, holding);
     assert_eq!((names(&graph, &few.nodes), few.left_out), (vec!["10".to_owned(), "41".to_owned()], 2));
-    let hidden = graph.neighbourhood(&memory(1), 2, 50, |node| *node != entity("Tea"));
+    let hidden = graph.neighbourhood(&memory(1), 2, 50, |node| *node != entity("Tea"), holding);
     assert_eq!((names(&graph, &hidden.nodes).len(), hidden.left_out), (5, 0));
 }
 
@@ -68,7 +72,7 @@ fn a_short_way_that_is_weak_does_not_end_what_a_longer_one_would_not() {
     graph.set_relation(&memory(2), &memory(3), "related", Some(1.0));
     graph.set_relation(&memory(1), &memory(3), "related", Some(0.05));
     graph.set_relation(&memory(3), &memory(4), "related", Some(1.0));
-    let found = graph.neighbourhood(&memory(1), 2, 50, shown);
+    let found = graph.neighbourhood(&memory(1), 2, 50, shown, holding);
     assert_eq!(names(&graph, &found.nodes), ["10", "21", "31", "42"]);
 }
 
@@ -80,13 +84,13 @@ fn a_hub_is_shown_and_not_gone_through_unless_it_was_asked_for() {
         graph.put_memory(id(number), &own, day(i64::from(number)));
     }
     graph.put_memory(id(6_000), &["Ada".to_owned()], day(1));
-    let near = graph.neighbourhood(&memory(7), 4, 50, shown);
+    let near = graph.neighbourhood(&memory(7), 4, 50, shown, holding);
     assert_eq!(names(&graph, &near.nodes), ["70", "Ada1", "Project*1", "60002"]);
-    let hub = graph.neighbourhood(&entity("project"), 1, 4, shown);
+    let hub = graph.neighbourhood(&entity("project"), 1, 4, shown, holding);
     assert_eq!(names(&graph, &hub.nodes), ["Project0", "49991", "49981", "49971"]);
     assert_eq!(hub.left_out, 4_997);
     // Not one of those that are not shown takes a place.
-    let odd = graph.neighbourhood(&entity("project"), 1, 3, |node| *node != memory(4_999));
+    let odd = graph.neighbourhood(&entity("project"), 1, 3, |node| *node != memory(4_999), holding);
     assert_eq!(names(&graph, &odd.nodes), ["Project0", "49981", "49971"]);
 }
 
@@ -97,7 +101,7 @@ fn a_path_goes_by_what_was_said_and_over_a_hub_only_where_it_must() {
         graph.put_memory(id(number), &["Project".to_owned()], day(0));
     }
     let words = |graph: &Graph, from: u32, to: u32| -> Option<Vec<String>> {
-        let path = graph.path(&memory(from), &memory(to), shown)?;
+        let path = graph.path(&memory(from), &memory(to), shown, holding)?;
         Some(path.iter().map(|edge| edge.tie.word().to_owned()).collect())
     };
     assert_eq!(words(&graph, 1, 2).unwrap(), ["mentions", "mentions"]);
@@ -113,9 +117,13 @@ fn a_path_goes_by_what_was_said_and_over_a_hub_only_where_it_must() {
     graph.drop_memory(id(305));
     assert_eq!(words(&graph, 1, 2).unwrap(), ["mentions", "mentions"]);
     // What is not shown is not stepped on.
-    assert_eq!(graph.path(&memory(1), &memory(2), |node| *node != entity("Project")), None);
-    assert_eq!(graph.path(&memory(1), &memory(1), shown), Some(Vec::new()));
-    assert_eq!(graph.path(&memory(1), &memory(305), shown), None);
+    assert_eq!(graph.path(&memory(1), &memory(2), |node| *node != entity("Project"), holding), None);
+    // What does not hold leads nowhere, and hangs on nothing.
+    let apart = |_: &Node, word: &str, _: &Node| word != "causes";
+    assert_eq!(graph.path(&memory(301), &memory(302), shown, apart), None);
+    assert_eq!(graph.neighbourhood(&memory(302), 2, 9, shown, apart).nodes.len(), 1);
+    assert_eq!(graph.path(&memory(1), &memory(1), shown, holding), Some(Vec::new()));
+    assert_eq!(graph.path(&memory(1), &memory(305), shown, holding), None);
 }
 
 #[test]
@@ -342,9 +350,11 @@ fn answers(graph: &Graph) -> impl PartialEq + std::fmt::Debug + use<> {
         nodes.iter().map(|node| (graph.name(node).to_owned(), graph.ties_of(node))).collect();
     let near: Vec<Neighbourhood> = nodes
         .iter()
-        .flat_map(|node| [graph.neighbourhood(node, 3, 5, shown), graph.neighbourhood(node, 1, 9, shown)])
+        .flat_map(|node| {
+            [graph.neighbourhood(node, 3, 5, shown, holding), graph.neighbourhood(node, 1, 9, shown, holding)]
+        })
         .collect();
-    let paths: Vec<Option<Vec<Edge>>> = nodes.iter().map(|node| graph.path(&nodes[0], node, shown)).collect();
+    let paths: Vec<Option<Vec<Edge>>> = nodes.iter().map(|node| graph.path(&nodes[0], node, shown, holding)).collect();
     (edges, called, near, paths, (whole.standing(), whole.groups()), whole)
 }
 
@@ -369,8 +379,8 @@ proptest! {
             known.happen(&mut graph, event);
         }
         for start in graph.places.keys() {
-            let all = graph.neighbourhood(start, depth, 1_000, shown);
-            let found = graph.neighbourhood(start, depth, limit, shown);
+            let all = graph.neighbourhood(start, depth, 1_000, shown, holding);
+            let found = graph.neighbourhood(start, depth, limit, shown, holding);
             prop_assert!(found.nodes.len() <= limit && all.left_out == 0);
             prop_assert_eq!(found.nodes.len(), limit.min(all.nodes.len()));
             prop_assert!(all.nodes.iter().all(|own| own.depth <= depth));
