@@ -225,6 +225,21 @@ fn names_that_nobody_would_choose_are_names() {
 }
 
 #[test]
+fn what_contradicts_is_a_tie_while_it_does() {
+    let store = Store::new();
+    let can = store.engine().save("Ada can eat gluten");
+    let cannot = store.engine().tell(told("Ada cannot eat gluten", &[]));
+    assert!(cannot.conflict.is_some(), "{cannot:?}");
+    let cannot = cannot.id.unwrap();
+    let path = store.json(&["path", &can, &cannot]);
+    assert_eq!(path["path"]["edges"][0]["type"], "contradicts");
+    assert_eq!(around(&store, &can, 1).len(), 2);
+    store.ok(&["revise", &cannot, "--text", "Ada cannot eat peanuts"]);
+    assert_eq!(store.json(&["path", &can, &cannot])["path"]["found"], false);
+    assert_eq!(around(&store, &can, 1).len(), 1);
+}
+
+#[test]
 fn relations_in_a_circle_end_nothing() {
     let store = Store::new();
     let ids: Vec<String> = (0..3).map(|number| tell(&store, &format!("Step {number} of the round"), &[])).collect();
