@@ -158,7 +158,9 @@ mod tests {
             let found = clusters(all.clone(), 0.5, most, likeness);
             if turned {
                 all.reverse();
-                all.iter_mut().for_each(|pair| std::mem::swap(&mut pair.a, &mut pair.b));
+                for pair in &mut all {
+                    std::mem::swap(&mut pair.a, &mut pair.b);
+                }
             }
             prop_assert_eq!(&clusters(all, 0.5, most, likeness), &found);
             let mut seen = std::collections::HashSet::new();

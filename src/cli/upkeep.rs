@@ -20,7 +20,7 @@ pub(super) struct Inspect {
 
 impl Inspect {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        inspect(door, InspectRequest { limit: self.limit, ..InspectRequest::of(self.view.parse()?) })
+        inspect(door, &InspectRequest { limit: self.limit, ..InspectRequest::of(self.view.parse()?) })
     }
 }
 
@@ -36,16 +36,16 @@ pub(super) struct Faded {
 
 impl Faded {
     pub(super) fn run(self, door: &Door<'_>) -> Result<ExitCode> {
-        inspect(door, InspectRequest { limit: self.limit, days: self.days, ..InspectRequest::of(View::Faded) })
+        inspect(door, &InspectRequest { limit: self.limit, days: self.days, ..InspectRequest::of(View::Faded) })
     }
 }
 
 pub(super) fn stats(door: &Door<'_>) -> Result<ExitCode> {
-    inspect(door, InspectRequest::default())
+    inspect(door, &InspectRequest::default())
 }
 
-fn inspect(door: &Door<'_>, request: InspectRequest) -> Result<ExitCode> {
-    let answer = door.engine.inspect(&request)?;
+fn inspect(door: &Door<'_>, request: &InspectRequest) -> Result<ExitCode> {
+    let answer = door.engine.inspect(request)?;
     let worst = answer.health.as_ref().and_then(|health| health.findings.iter().map(|found| found.level).max());
     door.say(&answer, say::inspect)?;
     Ok(health_code(worst))

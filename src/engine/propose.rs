@@ -21,28 +21,36 @@ const OF_TAGS: f64 = 0.3;
 /// Least that two memories must share, 0 to 1.
 const LEAST_SHARED: f64 = 0.3;
 
-/// Entities and tags of a memory, folded, with whether they are entities.
-type Marks = BTreeSet<(bool, String)>;
+/// An entity or tag, folded, and whether it is an entity.
+type Mark = (bool, String);
+
+/// Two memories, by number, with what they share.
+struct Proposed<'m> {
+    sureness: f64,
+    a: usize,
+    b: usize,
+    marks: Vec<&'m Mark>,
+}
 
 impl Engine {
     /// Pairs of memories that may hang together and of which nothing is said yet, the surest first.
     pub(super) fn proposed_relations(&self, store: &Store, now: Timestamp, limit: usize) -> Vec<ReviewItem> {
         let is_shown = |memory: &&Memory| is_current(memory, now) && memory.status(&self.config, now) == Status::Active;
-        let mut memories: Vec<(&Memory, Marks)> =
+        let mut memories: Vec<(&Memory, BTreeSet<Mark>)> =
             store.state.memories().filter(is_shown).map(|memory| (memory, marks(memory))).collect();
         memories.sort_by_key(|(memory, _)| (memory.created, memory.id));
-        let mut holders: BTreeMap<&(bool, String), Vec<usize>> = BTreeMap::new();
+        let mut holders: BTreeMap<&Mark, Vec<usize>> = BTreeMap::new();
         for (number, (_, marks)) in memories.iter().enumerate() {
             for mark in marks {
                 holders.entry(mark).or_default().push(number);
             }
         }
         // Rarer says more; the most there is for what two have and no one else.
-        let rarity = |mark: &(bool, String)| {
+        let rarity = |mark: &Mark| {
             let count = holders.get(mark).map_or(1, Vec::len).max(2);
             (1.0 + memories.len() as f64 / count as f64).ln()
         };
-        let mut shared: HashMap<(usize, usize), Vec<&(bool, String)>> = HashMap::new();
+        let mut shared: HashMap<(usize, usize), Vec<&Mark>> = HashMap::new();
         for (mark, holders) in holders.iter().filter(|(_, holders)| (2..=MOST_HOLDERS).contains(&holders.len())) {
             for (at, a) in holders.iter().enumerate() {
                 for b in holders.iter().skip(at + 1) {
@@ -51,7 +59,7 @@ impl Engine {
             }
         }
         let related = related(store);
-        let mut proposed: Vec<(f64, usize, usize, Vec<&(bool, String)>)> = Vec::new();
+        let mut proposed: Vec<Proposed<'_>> = Vec::new();
         for ((a, b), marks) in shared {
             let (Some((one, of_one)), Some((other, of_other))) = (memories.get(a), memories.get(b)) else { continue };
             let is_of_one_world = one.scope_name() == other.scope_name()
@@ -67,11 +75,11 @@ impl Engine {
             };
             let sureness = OF_ENTITIES * share(true) + OF_TAGS * share(false);
             if sureness >= LEAST_SHARED {
-                proposed.push((sureness, a, b, marks));
+                proposed.push(Proposed { sureness, a, b, marks });
             }
         }
-        proposed.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
-        let item = |(_, a, b, marks): (f64, usize, usize, Vec<&(bool, String)>)| {
+        proposed.sort_by(|x, y| y.sureness.total_cmp(&x.sureness).then((x.a, x.b).cmp(&(y.a, y.b))));
+        let item = |Proposed { a, b, marks, .. }: Proposed<'_>| {
             let (one, other) = (memories.get(a)?.0, memories.get(b)?.0);
             Some(ReviewItem {
                 id: format!("{} {}", one.id, other.id),
@@ -86,13 +94,13 @@ impl Engine {
     }
 }
 
-fn marks(memory: &Memory) -> Marks {
+fn marks(memory: &Memory) -> BTreeSet<Mark> {
     let entities = memory.entities.iter().map(|entity| (true, words::fold(entity)));
     entities.chain(memory.tags.iter().map(|tag| (false, words::fold(tag)))).collect()
 }
 
 /// What both have, as the first one spells it.
-fn reason(marks: &[&(bool, String)], memory: &Memory) -> String {
+fn reason(marks: &[&Mark], memory: &Memory) -> String {
     let spelled = |is_entity: bool, spellings: &[String]| {
         let is_shared = |word: &&String| marks.iter().any(|mark| mark.0 == is_entity && mark.1 == words::fold(word));
         spellings.iter().filter(is_shared).cloned().collect::<Vec<_>>()
