@@ -14,7 +14,7 @@ use crate::error::Result;
 pub(super) struct Relate {
     /// An id, or the name of an entity
     from: String,
-    /// related, causes, supports, contradicts, supersedes, has_decision or another word
+    /// related, causes, supports, contradicts, supersedes, has_decision, alias_of or another word
     #[arg(value_name = "TYPE")]
     relation: String,
     /// An id, or the name of an entity

@@ -105,6 +105,9 @@ pub struct Companion {
 pub struct EntityAnswer {
     /// Its name, as most memories spell it.
     pub name: String,
+    /// Other names of it, by `relate NAME alias_of` it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// Its note in the vault, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -194,6 +197,7 @@ impl Engine {
             let about = newest(sight.about(&entity));
             let name = sight.name(&entity);
             let mut answer = EntityAnswer {
+                also: sight.store.aliases.others(&name),
                 note: None,
                 memories: about.len() as u64,
                 dates: about.last().into_iter().chain(about.first()).map(|memory| memory.dated()).collect(),
@@ -298,7 +302,7 @@ impl Sight<'_> {
         let graph = &self.network.graph;
         let mut shared: BTreeMap<Node, u64> = BTreeMap::new();
         for name in about.iter().flat_map(|memory| &memory.entities) {
-            if let Some(other) = Node::entity(name).filter(|other| other != entity) {
+            if let Some(other) = self.store.aliases.node(name).filter(|other| other != entity) {
                 *shared.entry(other).or_default() += 1;
             }
         }

@@ -1,5 +1,6 @@
 //! Filter: which memories a recall looks at, before anything is ranked.
 
+use super::aliases::Aliases;
 use jiff::tz::TimeZone;
 
 use super::own_notes::NOTE;
@@ -73,6 +74,12 @@ impl Filter {
             faded: includes("faded"),
             superseded: includes("superseded"),
         })
+    }
+
+    /// The same by every name of the entities asked for.
+    pub(super) fn by_all_names(mut self, aliases: &Aliases) -> Filter {
+        self.entities = self.entities.iter().flat_map(|entity| aliases.all(entity)).collect();
+        self
     }
 
     /// Whether nothing but the scope narrows the search.

@@ -329,7 +329,9 @@ impl Sight<'_> {
         let names = [Some(text.to_owned()), link.as_ref().map(Link::entity)];
         let graph = &self.network.graph;
         for name in names.iter().flatten() {
-            if let Some(entity) = Node::entity(name).filter(|entity| graph.holds(entity) && self.is_known(entity)) {
+            if let Some(entity) =
+                self.store.aliases.node(name).filter(|entity| graph.holds(entity) && self.is_known(entity))
+            {
                 return Ok(entity);
             }
         }

@@ -96,11 +96,14 @@ fn leads(store: &Store, ranked: &[Ranked]) -> Result<BTreeMap<MemoryId, Lead>> {
     for hit in ranked.iter().take(FOLLOWED_HITS) {
         let from = hit.factors.rank();
         let entities = store.state.get(hit.id).map(|memory: &Memory| &memory.entities[..]).unwrap_or_default();
-        for entity in entities.iter().map(|entity| words::fold(entity)) {
+        for entity in entities.iter().map(|entity| words::fold(store.aliases.standing(entity))) {
             if followed.contains(&entity) || followed.len() == MAX_FOLLOWED {
                 continue;
             }
-            let about = store.about(&entity, HOLDERS.1)?;
+            let mut about = Vec::new();
+            for name in store.aliases.all(&entity) {
+                about.extend(store.about(&name, HOLDERS.1)?);
+            }
             let weight = (from / best) as f32 * told_by(about.len());
             followed.push(entity);
             for id in about.into_iter().filter(|id| *id != hit.id) {

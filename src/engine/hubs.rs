@@ -127,7 +127,8 @@ impl Engine {
         for memory in noted.filter(|memory| memory.status(&self.config, now) == Status::Active) {
             let kind = memory.current_kind(&self.config);
             let place = Kind::ALL.iter().position(|known| *known == kind).unwrap_or_default();
-            for entity in &memory.entities {
+            for entity in store.aliases.standing_for_all(&memory.entities) {
+                let entity = entity.as_str();
                 let kinds = known.entry(name::key(&name::file_stem(entity).name)).or_default();
                 kinds.entry(place).or_default().push(memory);
             }
@@ -154,7 +155,7 @@ impl Engine {
         let store = self.store();
         let mut counts: BTreeMap<String, (usize, bool, BTreeSet<&str>)> = BTreeMap::new();
         for memory in store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Active) {
-            for entity in &memory.entities {
+            for entity in memory.entities.iter().map(|entity| store.aliases.standing(entity)) {
                 let (count, has_note, written) = counts.entry(name::key(entity)).or_default();
                 *count += 1;
                 *has_note |= memory.is_promoted();

@@ -6,6 +6,7 @@
 
 mod about;
 mod adopt;
+mod aliases;
 mod commit;
 mod compact;
 mod conflict;

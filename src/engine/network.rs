@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Engine;
+use super::aliases::{ALIAS_OF, Aliases};
 use super::own_notes::Shelf;
 use super::store::Store;
 use crate::graph::{Graph, Node};
@@ -51,28 +52,33 @@ pub(super) fn relations_in(line: &Line) -> Vec<NamedRelation> {
 }
 
 /// The node that one end of a relation names: an id as ids are written, else an entity.
-fn end(text: &str) -> Option<Node> {
+fn end(text: &str, aliases: &Aliases) -> Option<Node> {
     let id = text.parse().ok().filter(|id: &MemoryId| id.to_string() == text);
-    id.map(Node::Memory).or_else(|| Node::entity(text))
+    id.map(Node::Memory).or_else(|| aliases.node(text))
+}
+
+/// Both ends of a relation; none of one that only names another name.
+fn ends(edge: &Edge, aliases: &Aliases) -> Option<(Node, Node)> {
+    if edge.relation == ALIAS_OF { None } else { Some((end(&edge.from, aliases)?, end(&edge.to, aliases)?)) }
 }
 
 impl Network {
-    fn of(state: &State) -> Network {
+    fn of(state: &State, aliases: &Aliases) -> Network {
         let mut network = Network::default();
         // Newest last, as they come in.
         let mut memories: Vec<&Memory> = state.memories().collect();
         memories.sort_unstable_by_key(|memory| (memory.created, memory.id));
         for memory in memories {
-            network.put(memory);
+            network.put(memory, aliases);
         }
         for (edge, strength) in state.edges() {
-            network.relate(edge, strength);
+            network.relate(edge, strength, aliases);
         }
         network
     }
 
-    fn put(&mut self, memory: &Memory) {
-        self.graph.put_memory(memory.id, &memory.entities, memory.dated());
+    fn put(&mut self, memory: &Memory, aliases: &Aliases) {
+        self.graph.put_memory(memory.id, &aliases.standing_for_all(&memory.entities), memory.dated());
         let note = memory.note.as_ref().filter(|note| note.is_there());
         let known = self.linked.get(&memory.id);
         match (note, known) {
@@ -93,20 +99,20 @@ impl Network {
         self.unread.remove(&id);
     }
 
-    fn relate(&mut self, edge: &Edge, strength: Option<f64>) {
-        if let (Some(from), Some(to)) = (end(&edge.from), end(&edge.to)) {
+    fn relate(&mut self, edge: &Edge, strength: Option<f64>, aliases: &Aliases) {
+        if let Some((from, to)) = ends(edge, aliases) {
             self.graph.set_relation(&from, &to, &edge.relation, strength.map(|strength| strength as f32));
         }
     }
 
-    fn unrelate(&mut self, edge: &Edge) {
-        if let (Some(from), Some(to)) = (end(&edge.from), end(&edge.to)) {
+    fn unrelate(&mut self, edge: &Edge, aliases: &Aliases) {
+        if let Some((from, to)) = ends(edge, aliases) {
             self.graph.drop_relation(&from, &to, &edge.relation);
         }
     }
 
     /// Says anew what all notes link to: a note that came or went may be what others meant.
-    fn set_links(&mut self, state: &State, own_notes: &Shelf) {
+    fn set_links(&mut self, state: &State, own_notes: &Shelf, aliases: &Aliases) {
         let old: BTreeSet<Node> = self.graph.notes().cloned().collect();
         let own: BTreeSet<Node> = own_notes.links().map(|(path, _)| Node::note(path)).collect();
         for gone in old.difference(&own) {
@@ -122,7 +128,7 @@ impl Network {
             notes.filter(|(_, note)| note.is_there()).map(|(memory, note)| (note.path.as_str(), memory.id)).collect();
         let files = Files::new(memories.keys().copied().chain(own_notes.links().map(|(path, _)| path)));
         let target = |graph: &Graph, link: &Link, from: &str| match files.resolve(link, from) {
-            Resolution::Unresolved => Node::entity(&link.entity()).filter(|entity| graph.holds(entity)),
+            Resolution::Unresolved => aliases.node(&link.entity()).filter(|entity| graph.holds(entity)),
             found => {
                 found.path().map(|path| memories.get(path).map_or_else(|| Node::note(path), |id| Node::Memory(*id)))
             }
@@ -130,7 +136,7 @@ impl Network {
         for (id, note) in &self.linked {
             let entities: Vec<Node> = state
                 .get(*id)
-                .map(|memory| memory.entities.iter().filter_map(|entity| Node::entity(entity)).collect())
+                .map(|memory| memory.entities.iter().filter_map(|entity| aliases.node(entity)).collect())
                 .unwrap_or_default();
             let to = note.links.iter().filter_map(|link| target(&self.graph, link, &note.path));
             // That a memory is about an entity needs no second tie.
@@ -150,7 +156,7 @@ impl Store {
     pub(super) fn reweave(&mut self, id: MemoryId) {
         let Some(network) = &mut self.network else { return };
         match self.state.get(id) {
-            Some(memory) => network.put(memory),
+            Some(memory) => network.put(memory, &self.aliases),
             None => network.drop(id),
         }
     }
@@ -161,8 +167,8 @@ impl Store {
         for (from, to, relation) in said {
             let edge = Edge { from, to, relation };
             match self.state.edge(&edge) {
-                Some(strength) => network.relate(&edge, strength),
-                None => network.unrelate(&edge),
+                Some(strength) => network.relate(&edge, strength, &self.aliases),
+                None => network.unrelate(&edge, &self.aliases),
             }
         }
     }
@@ -173,7 +179,7 @@ impl Engine {
     pub(super) fn network<T>(&self, ask: impl FnOnce(&Store, &Network) -> T) -> T {
         if self.store().network.is_none() {
             let mut store = self.store_mut();
-            let network = Network::of(&store.state);
+            let network = Network::of(&store.state, &store.aliases);
             store.network = Some(network);
         }
         self.read_links();
@@ -181,7 +187,7 @@ impl Engine {
         match &store.network {
             Some(network) => ask(&store, network),
             // All was read anew in this moment.
-            None => ask(&store, &Network::of(&store.state)),
+            None => ask(&store, &Network::of(&store.state, &store.aliases)),
         }
     }
 
@@ -207,7 +213,7 @@ impl Engine {
             })
             .collect();
         let mut store = self.store_mut();
-        let Store { network, state, shelf, .. } = &mut *store;
+        let Store { network, state, shelf, aliases, .. } = &mut *store;
         let Some(network) = network else { return };
         for (id, links) in read {
             network.unread.remove(&id);
@@ -215,7 +221,7 @@ impl Engine {
                 network.linked.insert(id, links);
             }
         }
-        network.set_links(state, shelf);
+        network.set_links(state, shelf, aliases);
         network.shelf_version = Some(shelf.version());
     }
 }
@@ -290,14 +296,14 @@ mod tests {
             let mut store = Store::default();
             for (number, (line, at)) in lines.into_iter().enumerate() {
                 if number == first_asked {
-                    store.network = Some(Network::of(&store.state));
+                    store.network = Some(Network::of(&store.state, &store.aliases));
                 }
                 // Lines of other machines come late: not in the order of their dates.
                 let line = Line { at: Timestamp::from_millis(at), ..line };
                 store.apply(vec![Told { line, replica: "r".into(), number: number as u64 + 1, crc: 0 }]);
             }
             if let Some(network) = &store.network {
-                prop_assert_eq!(all(network), all(&Network::of(&store.state)));
+                prop_assert_eq!(all(network), all(&Network::of(&store.state, &store.aliases)));
             }
         }
     }

@@ -316,6 +316,7 @@ impl Engine {
         let queries = request.queries()?;
         let mut notice = self.notice(now);
         let store = self.store();
+        let filter = filter.by_all_names(&store.aliases);
         let explain = request.explain.unwrap_or(false);
         let (mut ranked, total) = if queries.is_empty() {
             self.list(&store, &filter, page.reach(), now)

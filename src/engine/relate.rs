@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::aliases::ALIAS_OF;
 use super::conflict::{conflict_id, contradiction, relation};
 use super::judge::is_current;
 use super::prepare::clean_word;
@@ -23,7 +24,7 @@ pub struct RelateRequest {
     pub from: String,
     /// An id or entity.
     pub to: String,
-    /// related, causes, supports, contradicts, supersedes, `has_decision` or another word.
+    /// related, causes, supports, contradicts, supersedes, `alias_of` or another word.
     #[serde(rename = "type")]
     pub relation: String,
     /// 0 to 1.
@@ -97,7 +98,11 @@ impl Engine {
         let is_removed = request.remove.unwrap_or(false);
         self.write(now, |draft| {
             let store = draft.store();
-            let ends = (end(&store, "from", &request.from)?, end(&store, "to", &request.to)?);
+            let ends = if name == ALIAS_OF {
+                alias_ends(&store, &request.from, &request.to)?
+            } else {
+                (end(&store, "from", &request.from)?, end(&store, "to", &request.to)?)
+            };
             if ends.0 == ends.1 {
                 return Err(Error::invalid("to", "is the same as `from`", "relate two different things"));
             }
@@ -143,7 +148,12 @@ impl Engine {
                 strength: strength.filter(|_| !is_removed),
                 ..Line::new(op)
             };
-            let why = (name == SUPERSEDES && !is_removed).then(|| format!("{} is history now", ends.1.text()));
+            let why = match name.as_str() {
+                _ if is_removed => None,
+                SUPERSEDES => Some(format!("{} is history now", ends.1.text())),
+                ALIAS_OF => Some(format!("what asks for one asks for both; `{}` stands for them", ends.1.text())),
+                _ => None,
+            };
             Ok((vec![line], answer(true, why)))
         })
     }
@@ -191,6 +201,33 @@ fn relation_name(text: &str) -> Result<String> {
         return Err(Error::invalid("type", format!("`{text}` names no relation"), hint));
     }
     Ok(name)
+}
+
+/// Two names of one entity; one of them may be told of nowhere yet.
+fn alias_ends(store: &Store, from: &str, to: &str) -> Result<(End, End)> {
+    let named = |what: &str, text: &str| match end(store, what, text) {
+        Ok(End::Memory(id)) => {
+            let hint = "give two names of a person, project or thing";
+            Err(Error::invalid(what, format!("{id} is a memory"), hint))
+        }
+        Err(Error::NotFound { .. }) => {
+            let name = clean_word(what, text, &mut Report::default())?;
+            Ok((End::Entity(name), false))
+        }
+        found => Ok((found?, true)),
+    };
+    let ((from, from_is_known), (to, to_is_known)) = (named("from", from)?, named("to", to)?);
+    if !from_is_known && !to_is_known {
+        return Err(Error::NotFound { what: format!("entity `{}` or `{}`", from.text(), to.text()) });
+    }
+    if words::fold(&from.text()) == words::fold(&to.text()) {
+        return Err(Error::invalid(
+            "to",
+            "is the same name as `from`",
+            "names that differ in case only are one anyway",
+        ));
+    }
+    Ok((from, to))
 }
 
 /// What a text means: an id or unique prefix, else an entity that a memory names, spelled as there.

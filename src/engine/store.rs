@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::aliases::{ALIAS_OF, Aliases};
 use super::fit::{Shapes, Sketch, meant, seat};
 use super::judge::MAX_FILLERS;
 use super::network::{Network, relations_in};
@@ -73,6 +74,8 @@ pub(super) struct Store {
     same: Option<HashMap<u64, Vec<MemoryId>>>,
     /// Memories by the slots they fill; filled at the first `remember` that fills one.
     fillers: Option<HashMap<u64, Vec<MemoryId>>>,
+    /// Other names of entities.
+    pub(super) aliases: Aliases,
     /// How all hangs together; made at the first question about it.
     pub(super) network: Option<Network>,
 }
@@ -87,7 +90,8 @@ impl Store {
         model: Option<Arc<Model>>,
         cached: &Cached,
     ) -> (Store, Option<Error>) {
-        let mut store = Store { state, model, shelf, ..Store::default() };
+        let aliases = Aliases::of(&state);
+        let mut store = Store { state, model, shelf, aliases, ..Store::default() };
         store.shapes.vectors = Vectors::new(store.model.as_ref().map_or(0, |model| model.dimensions()));
         // About the order in which the index has them, so that walking postings walks memory in order; parts of notes last.
         let memories = store.state.memories();
@@ -294,7 +298,9 @@ impl Store {
     pub(super) fn apply(&mut self, lines: Vec<Told>) {
         let mut changed: Vec<MemoryId> = Vec::new();
         let mut related = Vec::new();
+        let mut names_change = false;
         for told in lines {
+            names_change |= told.line.relation.as_deref() == Some(ALIAS_OF);
             if self.network.is_some() {
                 related.extend(relations_in(&told.line));
             }
@@ -310,6 +316,11 @@ impl Store {
             self.reweave(id);
         }
         self.reweave_relations(related);
+        if names_change {
+            self.aliases = Aliases::of(&self.state);
+            // Made anew at the next question.
+            self.network = None;
+        }
         self.lengths.settle();
     }
 

@@ -49,6 +49,7 @@ impl Engine {
             return Err(Error::invalid("query", "is empty", "say what was looked for"));
         }
         let store = self.store();
+        let filter = filter.by_all_names(&store.aliases);
         let memory = Self::resolve_existing(&store.state, id)?;
         let limit = self.limit(request);
         let (ranked, _) = self.search(&store, &queries, &filter, MAX_PLACES, now)?;

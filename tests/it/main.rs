@@ -18,6 +18,7 @@ mod wire;
 
 mod acknowledged;
 mod adopt;
+mod aliases;
 mod architecture;
 mod bad_input;
 mod bad_journals;

@@ -35,6 +35,9 @@ pub(super) fn entity_lines(text: &mut String, answer: &EntityAnswer) {
         [] => String::new(),
     };
     line!(text, "{}: {}{dates}", answer.name, plural(answer.memories as usize, "memory", "memories"));
+    if !answer.also.is_empty() {
+        line!(text, "also called {}", answer.also.join(", "));
+    }
     if let Some(note) = &answer.note {
         line!(text, "note: {note}");
     }
