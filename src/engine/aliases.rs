@@ -19,6 +19,8 @@ pub(super) struct Aliases {
     all: BTreeMap<String, Vec<String>>,
     /// Names that others stand for, as they were written.
     written: BTreeMap<String, String>,
+    /// By term of a name of one word: the terms of the others.
+    terms: BTreeMap<String, Vec<String>>,
 }
 
 impl Aliases {
@@ -53,7 +55,19 @@ impl Aliases {
                 aliases.all.entry(key.clone()).or_insert_with(|| vec![key.clone()]).push(name.clone());
             }
         }
+        for names in aliases.all.values() {
+            let terms: Vec<String> = names.iter().filter_map(|name| one_term(name)).collect();
+            for term in &terms {
+                let others = terms.iter().filter(|other| *other != term).cloned().collect();
+                aliases.terms.insert(term.clone(), others);
+            }
+        }
         aliases
+    }
+
+    /// For a term of a query that is a name: the terms of its other names.
+    pub(super) fn terms(&self, term: &str) -> &[String] {
+        self.terms.get(term).map_or(&[], Vec::as_slice)
     }
 
     /// The name that stands for one: itself where nothing was said.
@@ -87,6 +101,12 @@ impl Aliases {
         let standing = names.iter().map(|name| self.standing(name).to_owned());
         standing.filter(|name| seen.insert(words::fold(name))).collect()
     }
+}
+
+/// The term of a name of one word.
+fn one_term(name: &str) -> Option<String> {
+    let mut terms = words::terms(name);
+    terms.pop().filter(|_| terms.is_empty())
 }
 
 #[cfg(test)]

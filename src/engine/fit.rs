@@ -28,6 +28,8 @@ const MOST_OF_ONE_MEANING: usize = 5;
 const MEANING_LENT: [f32; 4] = [0.3, 0.2, 0.15, 0.1];
 /// Vectors that are made while a query waits: some milliseconds, and only until all are known.
 const MADE_FOR_A_QUERY: usize = if cfg!(test) { 5 } else { 200 };
+/// What another name counts of someone who is asked for.
+const OF_ONE_NAME: f32 = 0.9;
 /// What an answer borrows of its question.
 const MEANING_OF_QUESTION: f32 = 0.6;
 
@@ -279,6 +281,11 @@ impl Store {
     /// that mean nearly the same. A name stands for itself.
     fn stand_ins(&self, question: &Question, asked: Asked<'_>, word: &str, is_held: bool) -> Result<Vec<StandIn>> {
         let mut stand_ins = Vec::new();
+        for name in self.aliases.terms(word) {
+            if !asked.words.contains(name) && self.is_held(name)? {
+                stand_ins.push(StandIn { word: name.clone(), weight: OF_ONE_NAME });
+            }
+        }
         if !is_held {
             let alike = self.similar(word)?.into_iter();
             stand_ins.extend(alike.map(|(word, likeness)| StandIn { word, weight: WRITTEN_ALIKE * likeness }));

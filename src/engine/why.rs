@@ -74,6 +74,9 @@ impl Engine {
             Some(place) => {
                 reasons.push(format!("{place} memories fit better, and {limit} are returned: raise `limit`"));
             }
+            None if reasons.is_empty() && ranked.len() < MAX_PLACES => {
+                reasons.push("beside the best hit its meaning alone says too little".into());
+            }
             None if reasons.is_empty() => reasons.push(format!("more than {MAX_PLACES} memories fit better")),
             None => {}
         }

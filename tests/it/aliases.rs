@@ -53,9 +53,12 @@ fn what_asks_for_one_name_asks_for_all_until_that_is_taken_back() {
     both.sort();
     assert_eq!(asked("Mel"), both);
     assert_eq!(asked("Melanie"), both);
-    // The hop leads from one name to the other.
-    let hits = engine.texts("who started as a vet");
-    assert_eq!(hits, ["Melanie started as a vet", "Mel has a sailing boat"]);
+    // A query asks by all names, and the hop leads from one to the other.
+    assert_eq!(engine.texts("Melanie"), ["Melanie started as a vet", "Mel has a sailing boat"]);
+    assert_eq!(engine.texts("Mel"), ["Mel has a sailing boat", "Melanie started as a vet"]);
+    let request = RecallRequest { explain: Some(true), ..RecallRequest::of("which animals does Melanie treat") };
+    let led = engine.recall(&request).unwrap().hits.into_iter().find(|hit| hit.id == boat);
+    assert!(led.unwrap().why.unwrap().graph > 0.0);
     assert_eq!(engine.whole(&boat).memory.entities, ["mel"], "no memory is rewritten");
     assert!(store.ok(&["entity", "Mel"]).starts_with("Melanie: 2 memories"), "in every process");
 
