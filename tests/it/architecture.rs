@@ -101,6 +101,7 @@ fn pure_modules_do_no_input_or_output() {
     let pure = [
         "rank",
         "slots",
+        "entities",
         "similarity",
         "question",
         "lexical",
