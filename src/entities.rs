@@ -86,8 +86,9 @@ struct Found {
     kind: Option<EntityKind>,
 }
 
-/// The entities of a text, in order, at most [`MAX_FOUND`]; `known` are the names known before. No name twice.
-pub fn extract(text: &str, known: &Names) -> Vec<Entity> {
+/// The entities of a text, in order, at most [`MAX_FOUND`]; `known` are the names known before,
+/// the first list first. No name twice.
+pub fn extract(text: &str, known: &[&Names]) -> Vec<Entity> {
     let text =
         text.char_indices().find(|(at, _)| *at >= MAX_BYTES).map_or(text, |(end, _)| text.get(..end).unwrap_or(text));
     let is_unspaced_text = text.contains(is_unspaced);
@@ -97,8 +98,8 @@ pub fn extract(text: &str, known: &Names) -> Vec<Entity> {
     }
     // What is known comes first, unless a pattern shows that it is part of a longer name.
     let mut all: Vec<Found> = known
-        .find(text)
-        .into_iter()
+        .iter()
+        .flat_map(|names| names.find(text))
         .map(|Mention { start, end, name }| Found { start, end, name, kind: None })
         .filter(|mention| is_name(&mention.name))
         .filter(|mention| {
@@ -116,14 +117,19 @@ pub fn extract(text: &str, known: &Names) -> Vec<Entity> {
             other.kind = other.kind.or(found.kind);
             continue;
         }
-        if let Some(name) = known.resolve(&found.name) {
+        if let Some(name) = known.iter().find_map(|names| names.resolve(&found.name)) {
             found.name = name;
         }
         if is_name(&found.name) {
             all.push(found);
         }
     }
-    all.sort_by_key(|found| found.start);
+    // "Melanie (Mel)": the short form is no one else.
+    let aliases = aliases(text);
+    all.retain(|found| {
+        !aliases.iter().any(|(short, long)| *short == found.name && text.contains(&format!("{long} (")))
+    });
+    all.sort_by_key(|found| (found.start, std::cmp::Reverse(found.end)));
     let mut entities: Vec<Entity> = Vec::new();
     for Found { name, kind, .. } in all {
         let folded = fold(&name);
@@ -203,7 +209,7 @@ fn is_short_for(short: &str, long: &str) -> bool {
 fn is_name(name: &str) -> bool {
     let Some(key) = names::key(name) else { return false };
     let folded = fold(name);
-    !RULES.has("never", &folded) && !is_stop_word(&key) && name.chars().count() > 1 && !RULES.has("label", &folded)
+    !RULES.has("never", &folded) && !is_stop_word(&key) && name.chars().count() > 1
 }
 
 #[cfg(test)]

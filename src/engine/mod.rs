@@ -22,6 +22,7 @@ mod lenient;
 mod meaning;
 mod misses;
 mod move_vault;
+mod names;
 mod notes;
 mod open;
 mod own_notes;
