@@ -60,6 +60,20 @@ impl Default for RecallConfig {
     }
 }
 
+/// `[entities]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EntitiesConfig {
+    /// Whether a new memory gets the names that its text shows, beside the entities that the call gives.
+    pub extract: bool,
+}
+
+impl Default for EntitiesConfig {
+    fn default() -> Self {
+        EntitiesConfig { extract: true }
+    }
+}
+
 /// `[forget]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -283,6 +297,8 @@ pub struct Config {
     pub kinds: std::collections::BTreeMap<String, KindProfile>,
     /// Recall.
     pub recall: RecallConfig,
+    /// Who and what memories are about.
+    pub entities: EntitiesConfig,
     /// Forgetting on request.
     pub forget: ForgetConfig,
     /// The vault.
@@ -319,6 +335,7 @@ impl Config {
             decay: preset.decay(),
             kinds: Kind::ALL.iter().map(|kind| (kind.as_str().to_owned(), preset.profile(*kind))).collect(),
             recall: RecallConfig::default(),
+            entities: EntitiesConfig::default(),
             forget: ForgetConfig::default(),
             vault: VaultConfig::default(),
             git: GitConfig::default(),

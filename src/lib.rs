@@ -12,7 +12,7 @@
 //! | what the system tells of the vault | [`watch`] |
 //! | the engine: the only code that orders writes | [`engine`] |
 //! | stores: do I/O, decide nothing | [`git`], [`index`], [`vault`], [`journal`] |
-//! | meaning: pure, no I/O, no clock, no randomness | [`rank`], [`graph`], [`slots`], [`similarity`], [`question`], [`lexical`], [`embedding`], [`words`], [`note`], [`memory`], [`decay`], [`config`], [`kinds`], [`redact`] |
+//! | meaning: pure, no I/O, no clock, no randomness | [`rank`], [`graph`], [`slots`], [`clusters`], [`entities`], [`similarity`], [`question`], [`lexical`], [`embedding`], [`words`], [`note`], [`memory`], [`decay`], [`config`], [`kinds`], [`redact`] |
 //! | ground | [`files`], [`clock`], [`id`], [`error`] |
 
 pub mod cli;
@@ -31,6 +31,7 @@ pub mod clusters;
 pub mod config;
 pub mod decay;
 pub mod embedding;
+pub mod entities;
 pub mod graph;
 pub mod kinds;
 pub mod lexical;

@@ -26,6 +26,7 @@ mod lenient;
 mod meaning;
 mod misses;
 mod move_vault;
+mod names;
 mod network;
 mod notes;
 mod open;

@@ -19,6 +19,7 @@ use super::store::{Analysed, analysis_hash, document_terms};
 use super::upkeep::VaultChange;
 use crate::clock::Timestamp;
 use crate::config::OwnNotes;
+use crate::entities::Names;
 use crate::error::Result;
 use crate::files;
 use crate::id::{MemoryId, content_hash};
@@ -133,6 +134,20 @@ impl Shelf {
     /// Another number after each change.
     pub(super) fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Adds what the notes are called: titles of two to four words, and aliases with the title that they stand for. A
+    /// single word may be the title of anything ("Ideas").
+    pub(super) fn add_names(&self, names: &mut Names) {
+        for note in self.notes.values() {
+            let is_name = (2..=4).contains(&note.title.split_whitespace().count());
+            if is_name || !note.aliases.is_empty() {
+                names.add(&note.title);
+            }
+            for alias in &note.aliases {
+                names.add_alias(alias, &note.title);
+            }
+        }
     }
 
     /// Notes that are there.

@@ -39,6 +39,8 @@ pub(super) struct Prepared {
     pub(super) supersedes: Vec<String>,
     /// Whether the caller chose the kind.
     pub(super) has_kind: bool,
+    /// Entities that its text shows, beside those given.
+    pub(super) found: Vec<String>,
 }
 
 impl Prepared {
@@ -65,6 +67,11 @@ impl Prepared {
             created: now,
             ..Memory::new(id)
         }
+    }
+
+    /// The entities given, then those found.
+    pub(super) fn entities(&self) -> Vec<String> {
+        self.line.entities.iter().flatten().chain(&self.found).cloned().collect()
     }
 
     /// Hash of what makes it the same as another.
@@ -139,7 +146,15 @@ pub(super) fn prepare(value: &Value, zone: &TimeZone, default_kind: Kind) -> Res
         source: source.filter(|source| !source.is_empty()),
         ..Line::new(Op::Remember)
     };
-    Ok(Prepared { line, kind, why_kind, report, supersedes: new.supersedes, has_kind: new.kind.is_some() })
+    Ok(Prepared {
+        line,
+        kind,
+        why_kind,
+        report,
+        supersedes: new.supersedes,
+        has_kind: new.kind.is_some(),
+        found: Vec::new(),
+    })
 }
 
 /// Which field of what should be a memory is wrong, and why.

@@ -9,6 +9,7 @@ use super::judge::{Earlier, Known, Relations};
 use super::prepare::{Prepared, check_size, prepare};
 use super::{Draft, Engine, lenient};
 use crate::clock::{DAY_MS, Timestamp};
+use crate::entities::Names;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::lexical::Scorer;
@@ -263,8 +264,10 @@ impl Engine {
         let mut earlier = Earlier::default();
         let (mut lines, mut results) = (Vec::new(), Vec::new());
         let mut batch_session: Option<String> = None;
+        // Names of this call, which no line tells yet.
+        let mut told_names = Names::default();
         for (place, prepared) in prepared.into_iter().enumerate() {
-            let prepared = match prepared {
+            let mut prepared = match prepared {
                 Ok(prepared) => prepared,
                 Err(error) => {
                     results.push(rejected(&error));
@@ -277,6 +280,9 @@ impl Engine {
                 continue;
             }
             let known = self.judged(draft, &prepared, &earlier)?;
+            if matches!(known, Known::New(_)) {
+                self.find_entities(&mut prepared, &mut told_names);
+            }
             let (mut line, result) = match known {
                 Known::InBatch(id) => {
                     let result = result(&prepared, Outcome::Reinforced, id, "said twice in this call".into());
@@ -399,7 +405,8 @@ impl Engine {
         result.similar = similar;
         result.superseded = superseded.iter().map(ToString::to_string).collect();
         result.conflict = conflicts.first().map(|(other, _)| conflict_id(id, *other).to_string());
-        let mut lines = vec![Line { id: Some(id), supersedes: superseded, ..prepared.line.clone() }];
+        let entities = Some(prepared.entities()).filter(|entities| !entities.is_empty());
+        let mut lines = vec![Line { id: Some(id), supersedes: superseded, entities, ..prepared.line.clone() }];
         let own = (id, prepared.text());
         lines.extend(conflicts.iter().map(|(other, text)| contradiction(own, (*other, text), true)));
         Ok((id, lines, result))
@@ -508,6 +515,7 @@ fn repeated(state: &State, prepared: &Prepared, id: MemoryId, again: bool) -> Re
     let mut result = result(prepared, outcome, id, "this call was made before".into());
     if let Some(memory) = state.get(id) {
         result.kind = Some(memory.kind.as_str().into());
+        result.entities.clone_from(&memory.entities);
     }
     let superseded = state.said_to_supersede(id);
     if !superseded.is_empty() && (!again || !prepared.supersedes.is_empty()) {
@@ -524,7 +532,7 @@ fn result(prepared: &Prepared, outcome: Outcome, id: MemoryId, why: String) -> R
         id: Some(id.to_string()),
         kind: Some(prepared.kind.as_str().into()),
         why,
-        entities: prepared.line.entities.clone().unwrap_or_default(),
+        entities: prepared.entities(),
         redacted: (report.count > 0).then(|| RedactedReport { count: report.count, rules: report.rules.clone() }),
         similar: Vec::new(),
         superseded: Vec::new(),

@@ -90,9 +90,15 @@ impl Engine {
         let mut report = Report::default();
         let line = requested(request, &self.time_zone, &mut report)?;
         let (mut answer, change) = self.write(now, |draft| {
+            if request.text.is_some() {
+                self.store_mut().know_names();
+            }
             let store = draft.store();
             let memory = Self::resolve_existing(&store.state, &request.id)?;
-            let line = Line { id: Some(memory.id), ..differences(memory, &self.config, line) };
+            let mut line = Line { id: Some(memory.id), ..differences(memory, &self.config, line) };
+            if request.entities.is_none() {
+                self.follow_text(&store, memory, &mut line);
+            }
             let changed: Vec<String> = changed_fields(&line).into_iter().map(str::to_owned).collect();
             let note = memory.note.as_ref().filter(|note| note.is_there()).map(|note| note.path.clone());
             let why = if changed.is_empty() {

@@ -1,6 +1,6 @@
 //! What a process knows at one moment: the folded state, and where the words of each memory lie.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -8,10 +8,12 @@ use rustc_hash::FxHashMap;
 use super::aliases::{ALIAS_OF, Aliases};
 use super::fit::{Shapes, Sketch, meant, seat};
 use super::judge::MAX_FILLERS;
+use super::names::count_names;
 use super::network::{Network, relations_in};
 use super::own_notes::{OwnNote, Shelf};
 use crate::clock::Timestamp;
 use crate::embedding::{Model, Vector};
+use crate::entities::Names;
 use crate::error::{Error, Result};
 use crate::id::MemoryId;
 use crate::index::{Cached, Document, Index, Joined, Lacking, Tail, Terms, VectorFile, Vectors};
@@ -78,6 +80,8 @@ pub(super) struct Store {
     pub(super) aliases: Aliases,
     /// How all hangs together; made at the first question about it.
     pub(super) network: Option<Network>,
+    /// Names that are known; filled at the first `remember`, and again once a note of the person's own changed.
+    pub(super) names: Option<Names>,
 }
 
 impl Store {
@@ -299,16 +303,28 @@ impl Store {
         let mut changed: Vec<MemoryId> = Vec::new();
         let mut related = Vec::new();
         let mut names_change = false;
+        let mut renamed: HashSet<MemoryId> = HashSet::new();
         for told in lines {
             names_change |= told.line.relation.as_deref() == Some(ALIAS_OF);
             if self.network.is_some() {
                 related.extend(relations_in(&told.line));
             }
             let packed: Vec<MemoryId> = told.line.ids.keys().copied().collect();
+            if let Some(names) = &mut self.names {
+                let told_of = packed.iter().copied().chain(told.line.id);
+                for id in told_of.filter(|id| renamed.insert(*id)) {
+                    count_names(names, self.state.get(id), false);
+                }
+            }
             changed.extend(packed);
             changed.extend(self.state.apply(told.line, &told.replica, told.number, told.crc));
         }
         self.state.settle();
+        if let Some(names) = &mut self.names {
+            for id in renamed {
+                count_names(names, self.state.get(id), true);
+            }
+        }
         changed.sort_unstable();
         changed.dedup();
         for id in changed {
@@ -397,6 +413,7 @@ impl Store {
 
     /// Puts a note of the person's own in place of what was known of it, with what its parts say.
     pub(super) fn put_note(&mut self, path: &str, note: OwnNote, parts: &[Analysed]) {
+        self.names = None;
         self.drop_note(path);
         for ((id, hash), analysed) in note.parts(path).zip(parts) {
             if self.state.get(id).is_none() {
@@ -409,6 +426,7 @@ impl Store {
 
     /// Takes a note of the person's own away.
     pub(super) fn drop_note(&mut self, path: &str) {
+        self.names = None;
         for id in self.shelf.remove(path) {
             if self.state.get(id).is_none() {
                 self.leave(id);

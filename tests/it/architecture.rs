@@ -102,6 +102,7 @@ fn pure_modules_do_no_input_or_output() {
         "rank",
         "graph",
         "slots",
+        "entities",
         "similarity",
         "question",
         "lexical",

@@ -35,6 +35,7 @@ mod doctor;
 mod doctor_journal;
 mod durability;
 mod dynamics;
+mod entities;
 mod failing_calls;
 mod formats;
 mod fuzzed;
