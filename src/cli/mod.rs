@@ -192,6 +192,9 @@ struct Serve {
     /// Answer questions only: nothing is written
     #[arg(long)]
     read_only: bool,
+    /// List all tools: `consolidate`, too
+    #[arg(long)]
+    full: bool,
     #[command(flatten)]
     no_json: NoJson,
 }
@@ -242,7 +245,8 @@ fn dispatch(arguments: Arguments, environment: &Environment) -> Result<ExitCode>
         }
         Command::Demo(demo) => return demo.run().map(|()| ExitCode::SUCCESS),
         Command::Serve(serve) => {
-            let options = mcp::Options { engine: options(&common, environment)?, read_only: serve.read_only };
+            let options =
+                mcp::Options { engine: options(&common, environment)?, read_only: serve.read_only, full: serve.full };
             return mcp::serve(options).map(|()| ExitCode::SUCCESS);
         }
         Command::Watch => {

@@ -48,6 +48,8 @@ pub struct Options {
     pub engine: engine::Options,
     /// Only read: nothing is appended, not even that a memory was used.
     pub read_only: bool,
+    /// List all tools, not only those that an agent needs every day.
+    pub full: bool,
 }
 
 /// Serves until standard input is closed or a signal asks for the end; then answers what is in flight, writes the uses that recall noted, and
@@ -76,7 +78,7 @@ async fn run(options: Options) -> Result<()> {
         tokio::spawn(upkeep(clock, Arc::clone(&changed), steps(Arc::clone(&home), changed)))
     });
     let (stdio, mut line) = stdio::open();
-    let server = Server { home: Arc::clone(&home), is_read_only: options.read_only };
+    let server = Server { home: Arc::clone(&home), is_read_only: options.read_only, is_full: options.full };
 
     let mut outcome = Ok(());
     match server.serve(stdio).await {

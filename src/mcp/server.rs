@@ -40,6 +40,7 @@ person asks for it, `promote` for what they want kept for good.";
 pub(super) struct Server {
     pub(super) home: Arc<Home>,
     pub(super) is_read_only: bool,
+    pub(super) is_full: bool,
 }
 
 impl Server {
@@ -56,7 +57,7 @@ impl Server {
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
-        let known = tools::names(self.is_read_only);
+        let known = tools::names(self.is_read_only, self.is_full);
         ErrorData::invalid_params(format!("there is no tool `{name}`; there are {known}"), None)
     }
 }
@@ -81,7 +82,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools::list(self.is_read_only)))
+        Ok(ListToolsResult::with_all_items(tools::list(self.is_read_only, self.is_full)))
     }
 
     async fn call_tool(

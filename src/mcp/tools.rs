@@ -51,7 +51,10 @@ pub(super) struct Tool {
 /// A call carried out: the answer as JSON and as text.
 type Answerer = dyn Fn(&Engine, &Object) -> Result<(Value, String)> + Send + Sync;
 
-/// The core profile, in the order in which it is listed.
+/// Tools that are listed only on request; they can be called all the same.
+const BEYOND_CORE: [&str; 1] = ["consolidate"];
+
+/// All tools, in the order in which they are listed.
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     let mut remember = tool(
         "remember",
@@ -153,7 +156,17 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         Engine::inspect,
         say::inspect,
     );
-    vec![remember, recall, open, revise, reinforce, forget, relate, promote, review, inspect]
+    let consolidate = tool(
+        "consolidate",
+        "Consolidate memories",
+        "Call when asked to tidy up what is known: it shows clusters of memories that say much the same. Then merge, \
+         link or keep one by its id. Where they say different things, a merge needs a `text` that holds all of it; show \
+         that to the person first. The originals stay and can be restored.",
+        Effect::Writes { again: false },
+        Engine::consolidate,
+        say::consolidate,
+    );
+    vec![remember, recall, open, revise, reinforce, forget, relate, promote, review, inspect, consolidate]
 });
 
 fn tool<Q: DeserializeOwned + JsonSchema + 'static, A: Serialize + JsonSchema + 'static>(
@@ -181,13 +194,16 @@ pub(super) fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// Names of the tools that are listed.
-pub(super) fn names(is_read_only: bool) -> String {
-    list(is_read_only).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>().join(", ")
+pub(super) fn names(is_read_only: bool, is_full: bool) -> String {
+    list(is_read_only, is_full).iter().map(|tool| tool.name.clone()).collect::<Vec<_>>().join(", ")
 }
 
-/// What `tools/list` shows.
-pub(super) fn list(is_read_only: bool) -> Vec<Listed> {
-    TOOLS.iter().filter(|tool| !is_read_only || tool.effect == Effect::Reads).map(Tool::listed).collect()
+/// What `tools/list` shows: the core profile, or all.
+pub(super) fn list(is_read_only: bool, is_full: bool) -> Vec<Listed> {
+    let is_listed = |tool: &&Tool| {
+        (is_full || !BEYOND_CORE.contains(&tool.name)) && (!is_read_only || tool.effect == Effect::Reads)
+    };
+    TOOLS.iter().filter(is_listed).map(Tool::listed).collect()
 }
 
 impl Tool {
@@ -332,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_list_is_small_flat_and_in_a_fixed_order() {
-        let listed = list(false);
+        let listed = list(false, false);
         let names: Vec<&str> = listed.iter().map(|tool| tool.name.as_ref()).collect();
         assert_eq!(
             names,
@@ -343,14 +359,17 @@ mod tests {
         for keyword in ["$ref", "$defs", "$schema", "\"null\"", "\"format\"", "\"default\"", "\"oneOf\"", "\"allOf\""] {
             assert!(!text.contains(keyword), "{keyword}");
         }
-        assert_eq!(text, serde_json::to_string(&list(false)).unwrap());
-        let readers: Vec<String> = list(true).into_iter().map(|tool| tool.name.into_owned()).collect();
+        assert_eq!(text, serde_json::to_string(&list(false, false)).unwrap());
+        let readers: Vec<String> = list(true, true).into_iter().map(|tool| tool.name.into_owned()).collect();
         assert_eq!(readers, ["recall", "open", "inspect"]);
+        let all: Vec<String> = list(false, true).into_iter().map(|tool| tool.name.into_owned()).collect();
+        assert_eq!(all.get(..10).unwrap(), names);
+        assert_eq!(all.get(10..).unwrap(), BEYOND_CORE);
     }
 
     #[test]
     fn every_tool_says_when_to_call_it_and_what_each_argument_is() {
-        for tool in list(false) {
+        for tool in list(false, true) {
             let description = tool.description.unwrap_or_default();
             assert!(description.starts_with("Call when") || description.starts_with("Call before"), "{}", tool.name);
             assert!(description.len() < 2048, "{}", tool.name);

@@ -580,6 +580,33 @@ fn a_read_only_server_appends_nothing() {
 }
 
 #[test]
+fn consolidate_is_listed_on_request_and_merges_what_it_showed() {
+    let place = Place::new();
+    let mut server = place.serve(&["--full"]);
+    assert_eq!(server.tools().last().unwrap()["name"], "consolidate");
+    let ids = [
+        server.remember("The nightly backup of the Falcon server runs at two in the morning"),
+        server.remember("The nightly backup of the Falcon server runs at two in the morning and takes an hour"),
+    ];
+    let (shown, said) = server.call("consolidate", json!({}));
+    let cluster = shown["clusters"][0]["id"].clone();
+    assert!(said.contains(cluster.as_str().unwrap()), "{said}");
+    let merge = |text: Option<&str>| json!({ "cluster": cluster, "action": "merge", "text": text });
+    let (refused, _) = server.fail("consolidate", merge(None));
+    assert!(refused["error"].as_str().unwrap().contains("say different things"), "{refused}");
+    let text = "The nightly backup of Falcon runs at two and takes an hour";
+    let (done, _) = server.call("consolidate", merge(Some(text)));
+    let hits = server.call("recall", json!({ "query": "nightly backup" })).0["hits"].clone();
+    assert_eq!((hits.as_array().unwrap().len(), &hits[0]["id"]), (1, &done["done"]["id"]));
+    assert_eq!(done["done"]["members"].as_array().unwrap().len(), ids.len());
+    server.finish_quietly();
+
+    let mut server = place.serve(&[]);
+    assert!(server.tools().iter().all(|tool| tool["name"] != "consolidate"), "ten tools are enough for every day");
+    server.finish_quietly();
+}
+
+#[test]
 fn two_servers_of_one_home_see_each_other_at_once() {
     let place = Place::new();
     let (mut one, mut two) = (place.serve(&[]), place.serve(&[]));
