@@ -162,7 +162,7 @@ impl Names {
         for _ in 0..4 {
             match self.known.get(key).map(|known| known.stands_for.as_slice()) {
                 Some([(name, _)]) if self.known.get(name).is_some_and(|known| !known.spellings.is_empty()) => {
-                    key = name
+                    key = name;
                 }
                 _ => break,
             }

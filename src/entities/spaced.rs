@@ -138,7 +138,7 @@ fn name_at(
     let end =
         run_end(words, at, known_end.filter(|_| is_known), small_nouns, evident && kind == Some(EntityKind::Person));
     let run = words.get(at..end)?;
-    let is_shouted = run.iter().any(|word| word.is_all_caps());
+    let is_shouted = run.iter().any(Word::is_all_caps);
     if !evident {
         let has_suffix = run.len() > 1 && run.last().is_some_and(|word| word.is_in("suffix"));
         let allowed = (small_nouns || is_numbered_tool(words, end))
@@ -148,7 +148,7 @@ fn name_at(
             && (!first.is_first || is_unspaced_text || has_suffix)
             && !RULES.is_function_word(&first.folded)
             && !is_heading(words, at);
-        if !allowed && !(has_suffix && small_nouns && !is_shouted) {
+        if !(allowed || has_suffix && small_nouns && !is_shouted) {
             return None;
         }
     }
