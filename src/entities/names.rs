@@ -6,7 +6,7 @@ use unicode_normalization::char::is_combining_mark;
 use super::rules::RULES;
 use crate::words::{fold, is_invisible, is_stop_word, is_unspaced};
 
-/// Longest name, in pieces (words, marks, characters of scripts without spaces).
+/// Longest name, in pieces (words, marks, characters of scripts without spaces); under 32, the bits of `lengths`.
 const MAX_PIECES: usize = 24;
 /// Longest name, bytes.
 const MAX_BYTES: usize = 128;
@@ -41,12 +41,13 @@ struct Known {
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     known: FxHashMap<String, Known>,
-    /// By first piece: most pieces of a name that begins so.
-    longest: FxHashMap<String, usize>,
+    /// By first piece: how many pieces the names that begin so have, a bit for each number.
+    lengths: FxHashMap<String, u32>,
 }
 
 impl Names {
-    /// Adds a name. What is no name (empty, a plain word, without letters, over 128 bytes) is left out.
+    /// Adds a name. What is no name (empty, a plain word, without letters, with control characters, over 128 bytes) is
+    /// left out.
     pub fn add(&mut self, name: &str) {
         let Some(key) = self.begin(name) else { return };
         count(&mut self.known.entry(key).or_default().spellings, name.trim());
@@ -104,8 +105,9 @@ impl Names {
         let pieces = pieces(text);
         let mut at = 0;
         while let Some(first) = pieces.get(at) {
-            let most = self.longest.get(&first.folded).copied().unwrap_or_default().min(pieces.len() - at);
-            let mention = (1..=most).rev().find_map(|length| self.mention(text, pieces.get(at..at + length)?));
+            let lengths = self.lengths.get(&first.folded).copied().unwrap_or_default();
+            let lengths = (1..=MAX_PIECES).rev().filter(|length| lengths >> length & 1 == 1);
+            let mention = lengths.into_iter().find_map(|length| self.mention(text, pieces.get(at..at + length)?));
             match mention {
                 Some((mention, length)) => {
                     found.push(mention);
@@ -144,8 +146,7 @@ impl Names {
         let key = key(name)?;
         let pieces = pieces(name);
         let first = pieces.first()?.folded.clone();
-        let longest = self.longest.entry(first).or_default();
-        *longest = (*longest).max(pieces.len());
+        *self.lengths.entry(first).or_default() |= 1 << pieces.len();
         Some(key)
     }
 
@@ -161,7 +162,7 @@ impl Names {
         for _ in 0..4 {
             match self.known.get(key).map(|known| known.stands_for.as_slice()) {
                 Some([(name, _)]) if self.known.get(name).is_some_and(|known| !known.spellings.is_empty()) => {
-                    key = name
+                    key = name;
                 }
                 _ => break,
             }
@@ -197,14 +198,16 @@ pub(super) fn starts_upper(name: &str) -> bool {
 /// Whether what stands at `start` begins a sentence.
 pub(super) fn begins_sentence(text: &str, start: usize) -> bool {
     let before = text.get(..start).unwrap_or_default();
-    let before = before.trim_end_matches(|c: char| matches!(c, ' ' | '"' | '“' | '(' | '\'' | '*' | '-' | '¡' | '¿'));
+    let is_mark =
+        |c: char| matches!(c, ' ' | '"' | '“' | '„' | '«' | '(' | '\'' | '*' | '-' | '•' | '>' | '#' | '¡' | '¿');
+    let before = before.trim_end_matches(is_mark);
     before.is_empty() || before.ends_with(['.', '!', '?', ':', ';', '\n', '…', '。', '！', '？'])
 }
 
 /// The key under which a name is known; none for what is no name.
 pub(super) fn key(name: &str) -> Option<String> {
     let name = name.trim();
-    if name.is_empty() || name.len() > MAX_BYTES {
+    if name.is_empty() || name.len() > MAX_BYTES || name.contains(is_unfit) {
         return None;
     }
     let pieces = pieces(name);
@@ -213,6 +216,11 @@ pub(super) fn key(name: &str) -> Option<String> {
     let is_one_unspaced = pieces.len() == 1 && name.chars().all(is_unspaced);
     let is_bad = pieces.len() > MAX_PIECES || letters == 0 || is_one_unspaced || is_stop_word(&key);
     (!is_bad).then_some(key)
+}
+
+/// What no name has: line breaks and other control characters, and those that turn the direction of what follows.
+fn is_unfit(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 fn joined(pieces: &[Piece]) -> String {

@@ -127,7 +127,8 @@ fn name_at(
     let is_known = name.as_deref().is_some_and(|name| RULES.is_common(name))
         && (starts_upper(first.text) || kind == Some(EntityKind::Tool) && !is_ambiguous)
         && !(is_ambiguous && first.is_first && !is_listed(words, at + 1));
-    let evident = is_known || is_evident(words, at);
+    let is_plain = first.is_in("plain") || first.is_in("relation");
+    let evident = is_known || !is_plain && is_evident(words, at);
     if !first.is_capital() && !is_known {
         return None;
     }
@@ -137,16 +138,17 @@ fn name_at(
     let end =
         run_end(words, at, known_end.filter(|_| is_known), small_nouns, evident && kind == Some(EntityKind::Person));
     let run = words.get(at..end)?;
-    let is_shouted = run.iter().any(|word| word.is_all_caps());
+    let is_shouted = run.iter().any(Word::is_all_caps);
     if !evident {
         let has_suffix = run.len() > 1 && run.last().is_some_and(|word| word.is_in("suffix"));
         let allowed = (small_nouns || is_numbered_tool(words, end))
             && !is_shouted
+            && !is_plain
             && !RULES.has("numbered", &first.folded)
             && (!first.is_first || is_unspaced_text || has_suffix)
             && !RULES.is_function_word(&first.folded)
             && !is_heading(words, at);
-        if !allowed && !(has_suffix && small_nouns && !is_shouted) {
+        if !(allowed || has_suffix && small_nouns && !is_shouted) {
             return None;
         }
     }
@@ -155,7 +157,7 @@ fn name_at(
     if run.iter().any(|word| word.is_in("suffix") || word.is_in("institution")) && run.len() > 1 {
         kind = kind.filter(|kind| *kind != EntityKind::Person).or(Some(EntityKind::Organisation));
     }
-    if kind.is_none() && words.get(end).is_some_and(|next| next.is_joined && next.is_in("project")) {
+    if kind.is_none() && words.get(end).is_some_and(|next| next.is_joined && next.is_in("project_word")) {
         kind = Some(EntityKind::Project);
     }
     if kind.is_none()
@@ -209,7 +211,10 @@ fn cue(words: &[Word<'_>], at: usize) -> Option<EntityKind> {
         let is_somebody = (2..=4).filter_map(back).any(|word| word.is_in("relation"));
         return is_somebody.then_some(EntityKind::Person);
     }
-    if before.is_in("project") && name.is_joined {
+    if before.folded == "nach" && words.get(at + 1).is_some_and(|next| next.is_in("arrived")) {
+        return Some(EntityKind::Place);
+    }
+    if before.is_in("project_word") && name.is_joined {
         return Some(EntityKind::Project);
     }
     if before.is_in("team") && name.is_joined {
@@ -449,8 +454,8 @@ fn push<'t>(words: &mut Vec<Word<'t>>, text: &'t str, start: usize, whole: &'t s
     }
     let before = words.last().map_or(0, |word| word.end);
     let gap = text.get(before..start).unwrap_or_default();
-    let is_abbreviation =
-        gap.starts_with(". ") && words.last().is_some_and(|word| word.is_in("title") || word.text.len() == 1);
+    let is_abbreviation = gap.starts_with(". ")
+        && words.last().is_some_and(|word| word.is_in("title") || word.text.len() == 1 && word.is_capital());
     let is_first = words.is_empty() && begins_sentence(text, start) || begins_sentence(text, start) && !is_abbreviation;
     words.push(Word {
         start,

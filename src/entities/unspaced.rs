@@ -10,6 +10,12 @@ const SURNAMES: &str = "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭�
 const SOUNDS: &str = "阿埃艾安奥巴贝本比彼毕波伯布查达戴丹德邓迪蒂杜恩尔法菲费弗福戈哥格古哈海汉赫亨霍吉加杰金卡凯康科克肯库拉莱兰劳雷里利丽莉林琳卢鲁露伦罗洛马玛迈曼梅米蜜莫姆纳娜内尼妮诺欧帕佩皮珀普乔切琼萨塞莎桑森珊史斯丝苏索塔泰坦汤特图托瓦万威维温沃乌西希夏谢休雅亚扬耶伊因尤约泽詹珍朱茱兹佐";
 /// What follows a name in a sentence.
 const FOLLOWS: &str = "是在有的和跟与去来说要想把被对给从到也都很不没就已刚正将喜爱推做当会教住今昨明每工开今九，。！？：；、“”《》（）() \n";
+/// Words that begin like a name.
+const NOT_NAMES: [&str; 40] = [
+    "马上", "马路", "高兴", "高中", "高级", "高考", "金融", "金钱", "黄色", "白天", "白色", "方便", "方面", "方法",
+    "常常", "万一", "任何", "安全", "石头", "老人", "老师", "老家", "老板", "小学", "小时", "小说", "小孩", "小区",
+    "小心", "张开", "周末", "周围", "何时", "毛衣", "毛病", "于是", "唐朝", "宋朝", "史上", "成为",
+];
 /// Who somebody is to somebody.
 const RELATIONS: [&str; 30] = [
     "丈夫",
@@ -89,7 +95,7 @@ const JAPANESE_DOINGS: [&str; 14] = [
     "言って",
 ];
 /// Things that somebody has: "夫の仕事".
-const JAPANESE_NOUNS: [&str; 30] = [
+const JAPANESE_NOUNS: [&str; 33] = [
     "仕事",
     "会社",
     "実家",
@@ -120,6 +126,9 @@ const JAPANESE_NOUNS: [&str; 30] = [
     "子供",
     "パート",
     "アパート",
+    "秘密",
+    "未定",
+    "不明",
 ];
 /// Honorifics, the longest first.
 const HONORIFICS: [&str; 12] =
@@ -193,7 +202,9 @@ fn chinese_name(text: &str) -> Option<&str> {
     if SURNAMES.contains(first) || matches!(first, '小' | '阿' | '老') {
         let ends_at = text.char_indices().skip(1).map(|(at, _)| at).chain([text.len()]).take(3).skip(1);
         let names = ends_at.filter_map(|end| text.split_at_checked(end));
-        return names.into_iter().find(|(name, rest)| name.chars().all(is_han) && ends(rest)).map(|(name, _)| name);
+        let is_word = |name: &str| NOT_NAMES.iter().any(|word| name.starts_with(word));
+        let is_name = |(name, rest): &(&str, &str)| name.chars().all(is_han) && ends(rest) && !is_word(name);
+        return names.into_iter().find(is_name).map(|(name, _)| name);
     }
     let mut twice = text.chars();
     let (one, two) = (twice.next()?, twice.next()?);
@@ -253,10 +264,10 @@ pub(super) fn read(text: &str) -> Vec<Found> {
             let after = text.get(at + matched.len()..).unwrap_or_default();
             if let Some(name) = after.strip_prefix("名前は") {
                 let end = name.find(['で', 'だ', '。', '、']).unwrap_or(name.len());
-                add(
-                    name.get(..end).filter(|name| name.chars().count() <= MOST).unwrap_or_default(),
-                    Some(EntityKind::Person),
-                );
+                let name = name.get(..end).unwrap_or_default();
+                if name.chars().count() <= MOST && !JAPANESE_NOUNS.contains(&name) {
+                    add(name, Some(EntityKind::Person));
+                }
                 continue;
             }
             let name = run(after);
