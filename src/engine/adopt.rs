@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::commit::stem;
+use super::keys::{key_of, same_key};
 use super::prepare::{MAX_TEXT_BYTES, clean, clean_list, clean_title, time};
 use super::promote::number;
 use super::reconcile::{Reconciled, conflict_marker, odd_keys, status_of};
 use super::remember::round;
-use super::store::{key_of, same_key};
 use super::upkeep::let_others_write;
 use super::{Draft, Engine};
 use crate::clock::{DayPart, Timestamp};

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use jiff::tz::TimeZone;
 
-use super::store::{Fnv, Store};
+use super::keys::Fnv;
+use super::store::Store;
 use crate::clock::Timestamp;
 use crate::embedding::{Model, Vector, products};
 use crate::error::{Error, Result};

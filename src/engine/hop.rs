@@ -93,7 +93,9 @@ fn leads(store: &Store, ranked: &[Ranked]) -> Result<BTreeMap<MemoryId, Lead>> {
         return Ok(leads);
     };
     let mut followed: Vec<String> = Vec::new();
-    for hit in ranked.iter().take(FOLLOWED_HITS) {
+    // A turn of a conversation leads nowhere: with names found in texts, that costs more answers than it brings.
+    let is_turn = |id: MemoryId| store.slot_of(id).is_some_and(|slot| store.lengths.is_turn(slot));
+    for hit in ranked.iter().take(FOLLOWED_HITS).filter(|hit| !is_turn(hit.id)) {
         let from = hit.factors.rank();
         let entities = store.state.get(hit.id).map(|memory: &Memory| &memory.entities[..]).unwrap_or_default();
         for entity in entities.iter().map(|entity| words::fold(store.aliases.standing(entity))) {

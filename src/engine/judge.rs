@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::keys::same_key;
 use super::prepare::Prepared;
 use super::remember::{Similar, round};
-use super::store::same_key;
 use super::{Draft, Engine, say};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};

@@ -22,6 +22,7 @@ mod hop;
 mod hubs;
 mod inspect;
 mod judge;
+mod keys;
 mod lenient;
 mod meaning;
 mod misses;

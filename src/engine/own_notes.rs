@@ -13,9 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use super::commit::stem;
+use super::keys::analysis_hash;
 use super::recall::Hit;
 use super::seen::SeenNote;
-use super::store::{Analysed, analysis_hash, document_terms};
+use super::store::{Analysed, document_terms};
 use super::upkeep::VaultChange;
 use crate::clock::Timestamp;
 use crate::config::OwnNotes;

@@ -4,9 +4,9 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
+use super::keys::key_of;
 use super::lenient::wrong_field;
 use super::remember::{NewMemory, RememberRequest, SourceInput};
-use super::store::key_of;
 use crate::clock::{DayPart, Timestamp};
 use crate::error::{Error, Result};
 use crate::id::MemoryId;

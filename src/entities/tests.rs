@@ -75,7 +75,7 @@ fn half_is_read(name: &str, file: &'static str) {
     let figures = format!("{}\n{wrong}", rows.join("\n"));
     assert!(precision >= 0.9 && recall >= 0.8 && kinds >= 0.8, "{figures}");
     // The documentation shows the same figures.
-    let docs = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/entities.md")).unwrap();
+    let docs = include_str!("../../docs/entities.md");
     for row in rows {
         assert!(docs.contains(&row), "{row}\n{figures}");
     }

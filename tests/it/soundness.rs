@@ -22,7 +22,10 @@ pub(crate) fn new_text(dice: &mut Dice) -> String {
 /// Every line of every journal parses and ends, and no number stands twice in a file. Where
 /// nothing was compacted, the numbers are also without a gap.
 pub(crate) fn check_lines(store: &Store, was_compacted: bool) -> Result<(), String> {
-    for (path, bytes) in store.journals() {
+    let is_temporary =
+        |path: &std::path::Path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+    // What a kill left of a file that was being made is no journal.
+    for (path, bytes) in store.journals().into_iter().filter(|(path, _)| !is_temporary(path)) {
         let name = path.display();
         let text = String::from_utf8(bytes).map_err(|error| format!("{name}: {error}"))?;
         if !text.is_empty() && !text.ends_with('\n') {

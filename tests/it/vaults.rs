@@ -67,6 +67,7 @@ half_life_days: 40
 pinned: false
 entities:
   - "[[TypeScript]]"
+  - "[[JavaScript]]"
 source: Claude Desktop, 2026-11-29
 tags:
   - languages
