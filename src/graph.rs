@@ -26,8 +26,6 @@ pub use draw::{Drawing, DrawnEdge, DrawnNode, Shape};
 pub use neighbourhood::{Neighbour, Neighbourhood};
 pub use whole::Whole;
 
-/// The relation of a memory to those that it was made of.
-pub const CONSOLIDATED_FROM: &str = "consolidated_from";
 /// Ties from which on a node is a hub: it says little about what hangs on it, and is gone through last or not at all.
 pub const HUB: usize = 100;
 /// What a relation counts for whose strength nobody said, 0 to 1.

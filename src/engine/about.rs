@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::graph::{GraphEdge, MAX_LIMIT, Sight, USUAL_LIMIT, budget, named};
+use super::graph::{MAX_LIMIT, Sight, USUAL_LIMIT, budget, named};
 use super::page::cost;
+use super::relate::Related;
 use super::remember::round;
 use super::{Engine, InspectRequest, say};
 use crate::clock::Timestamp;
@@ -123,7 +124,7 @@ pub struct EntityAnswer {
     pub related: Vec<Companion>,
     /// What was said of it and others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub relations: Vec<GraphEdge>,
+    pub relations: Vec<Related>,
     /// Memories for which there was no room.
     pub left_out: u64,
 }
@@ -316,7 +317,7 @@ impl Sight<'_> {
     }
 
     /// What was said of an entity and others, as far as these are shown.
-    fn said_of(&self, entity: &Node) -> Vec<GraphEdge> {
+    fn said_of(&self, entity: &Node) -> Vec<Related> {
         let other = |edge: &Edge| if edge.from == *entity { edge.to.clone() } else { edge.from.clone() };
         let said = self.network.graph.said_of(entity);
         said.iter().filter(|edge| self.shows(&other(edge))).map(|edge| self.edge(edge)).collect()

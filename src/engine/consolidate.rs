@@ -21,7 +21,7 @@ use crate::embedding::products;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, hash64};
 use crate::lexical::Slot;
-use crate::memory::{CONSOLIDATED_FROM, Edge, Line, Memory, Op, Status};
+use crate::memory::{CONSOLIDATED_FROM, Line, Memory, Op, Status};
 use crate::redact::Report;
 use crate::similarity::{Bigrams, Wording, compatible};
 use crate::words;
@@ -233,33 +233,33 @@ impl Engine {
             (Some(a), Some(b)) => a.likeness(b, store),
             _ => 0.0,
         };
-        let compare = |(a, memory): (usize, &&Memory)| -> Result<Vec<Pair>> {
+        let compare = |first: usize, part: &[&Memory]| -> Result<Vec<Pair>> {
             let mut pairs = Vec::new();
-            for id in store.candidates(&words::query_terms(&memory.text), COMPARED)? {
-                let Some((b, other)) = number.get(&id).and_then(|b| Some((*b, *memories.get(*b)?))) else { continue };
-                if a != b && is_comparable(memory, other) && !is_decided(store, memory.id, other.id) {
-                    pairs.push(Pair { a, b, likeness: likeness(a, b) });
+            for (a, memory) in (first..).zip(part) {
+                for id in store.candidates(&words::query_terms(&memory.text), COMPARED)? {
+                    let Some((b, other)) = number.get(&id).and_then(|b| Some((*b, *memories.get(*b)?))) else {
+                        continue;
+                    };
+                    if a != b && is_comparable(memory, other) && !is_decided(store, memory.id, other.id) {
+                        pairs.push(Pair { a, b, likeness: likeness(a, b) });
+                    }
                 }
             }
             Ok(pairs)
         };
-        let all: Vec<(usize, &&Memory)> = memories.iter().enumerate().collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-        let parts = all.chunks(all.len().div_ceil(threads).max(1));
-        let pairs: Vec<Vec<Pair>> = std::thread::scope(|scope| {
+        let size = memories.len().div_ceil(threads).max(1);
+        let mut pairs = Vec::new();
+        std::thread::scope(|scope| {
             let compare = &compare;
-            let work: Vec<_> = parts
-                .map(|part| scope.spawn(move || part.iter().map(|item| compare(*item)).collect::<Result<Vec<_>>>()))
-                .collect();
-            let joined = work.into_iter().map(|work| {
-                work.join().unwrap_or_else(|_| Err(Error::Internal("a thread that compares memories panicked".into())))
-            });
-            joined.collect::<Result<Vec<_>>>()
-        })?
-        .into_iter()
-        .flatten()
-        .collect();
-        let pairs = pairs.into_iter().flatten().collect();
+            let parts = memories.chunks(size).enumerate();
+            let work: Vec<_> = parts.map(|(at, part)| scope.spawn(move || compare(at * size, part))).collect();
+            for work in work {
+                let panicked = || Error::Internal("a thread that compares memories panicked".into());
+                pairs.append(&mut work.join().map_err(|_| panicked())??);
+            }
+            Ok::<(), Error>(())
+        })?;
         let comparable = |a: usize, b: usize| match (memories.get(a), memories.get(b)) {
             (Some(a), Some(b)) => is_comparable(a, b),
             _ => false,
@@ -467,8 +467,5 @@ fn is_decided(store: &Store, a: MemoryId, b: MemoryId) -> bool {
 
 /// Whether two memories are said to be so related, in either direction.
 fn says(store: &Store, a: MemoryId, b: MemoryId, name: &str) -> bool {
-    let is_said = |from: MemoryId, to: MemoryId| {
-        store.state.edge(&Edge { from: from.to_string(), to: to.to_string(), relation: name.into() }).is_some()
-    };
-    is_said(a, b) || is_said(b, a)
+    store.state.says(a, name, b) || store.state.says(b, name, a)
 }

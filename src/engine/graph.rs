@@ -15,6 +15,7 @@ use super::filter::Filter;
 use super::network::{Network, names_note};
 use super::page::{Budget, cost};
 use super::recall::RecallRequest;
+use super::relate::Related;
 use super::remember::round;
 use super::store::Store;
 use super::{Engine, InspectRequest, resolved, say};
@@ -82,28 +83,13 @@ pub struct GraphNode {
     pub hub: bool,
 }
 
-/// An edge of the graph.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct GraphEdge {
-    /// The node where it begins.
-    pub from: String,
-    /// The node where it ends.
-    pub to: String,
-    /// `mentions`, `links_to`, or the word of a relation.
-    #[serde(rename = "type")]
-    pub relation: String,
-    /// How strong a relation is, where somebody said, 0 to 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strength: Option<f64>,
-}
-
 /// A part of the graph: edges only between its nodes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphAnswer {
     /// The closest first; without a beginning, what matters most first.
     pub nodes: Vec<GraphNode>,
     /// The edges between them.
-    pub edges: Vec<GraphEdge>,
+    pub edges: Vec<Related>,
     /// Further neighbours for which there was no room; of very many, hidden ones are counted too.
     pub left_out: u64,
 }
@@ -116,7 +102,7 @@ pub struct PathAnswer {
     /// The nodes on the way, from one to the other.
     pub nodes: Vec<GraphNode>,
     /// The edges on the way, in order; each may point either way.
-    pub edges: Vec<GraphEdge>,
+    pub edges: Vec<Related>,
     /// Each step in words.
     pub steps: Vec<String>,
     /// The path is longer than the budget: only its beginning is shown.
@@ -157,7 +143,7 @@ impl Engine {
                 Some(text) => sight.around(&sight.node("of", text)?, depth, limit),
                 None => sight.foremost(limit),
             };
-            let mut edges_at: Vec<Vec<GraphEdge>> = vec![Vec::new(); nodes.len()];
+            let mut edges_at: Vec<Vec<Related>> = vec![Vec::new(); nodes.len()];
             let places: BTreeMap<&Node, usize> =
                 nodes.iter().enumerate().map(|(place, (node, ..))| (node, place)).collect();
             for edge in graph.ties_among(nodes.iter().map(|(node, ..)| node)) {
@@ -417,8 +403,8 @@ impl Sight<'_> {
     }
 
     /// What is shown of an edge.
-    pub(super) fn edge(&self, edge: &Edge) -> GraphEdge {
-        GraphEdge {
+    pub(super) fn edge(&self, edge: &Edge) -> Related {
+        Related {
             from: self.name(&edge.from),
             to: self.name(&edge.to),
             relation: edge.tie.word().to_owned(),

@@ -74,7 +74,7 @@ pub use consolidate::{
 pub use doctor::{Area, DoctorAnswer, DoctorRequest, Finding, Health, Level};
 pub use due::{DueAnswer, DueMemory};
 pub use forget::{ForgetAnswer, ForgetRequest, RestoreAnswer, RestoreRequest, Restored};
-pub use graph::{GraphAnswer, GraphEdge, GraphNode, NodeType, PathAnswer};
+pub use graph::{GraphAnswer, GraphNode, NodeType, PathAnswer};
 pub use history::HistoryEntry;
 pub use inspect::{FadedAnswer, FadedMemory, InspectAnswer, InspectRequest, OverviewKind, Stats, View, Where};
 pub(crate) use lenient::wrong_field;

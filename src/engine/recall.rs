@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::id::{MemoryId, content_hash};
 use crate::lexical::Slot;
-use crate::memory::{CONSOLIDATED_FROM, Edge, Memory, NoteRef, Source, Status};
+use crate::memory::{CONSOLIDATED_FROM, Memory, NoteRef, Source, Status};
 use crate::question::Question;
 use crate::rank::{Factors, Fit, PHRASE_WEIGHT};
 
@@ -647,9 +647,7 @@ fn previous(store: &Store, id: MemoryId) -> Vec<Previous> {
         for older in store.state.superseded_by(newer) {
             next.push(older.id);
             // What a consolidated memory was made of is no less true than it.
-            let made_of = (newer.to_string(), older.id.to_string());
-            let made_of = Edge { from: made_of.0, to: made_of.1, relation: CONSOLIDATED_FROM.into() };
-            if store.state.edge(&made_of).is_some() {
+            if store.state.says(newer, CONSOLIDATED_FROM, older.id) {
                 continue;
             }
             let until = older.valid_until.or(older.superseded.map(|superseded| superseded.at)).unwrap_or(older.created);

@@ -35,14 +35,14 @@ pub struct RelateRequest {
     pub remove: Option<bool>,
 }
 
-/// A relation.
+/// A relation, or another tie of the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Related {
-    /// An id or entity name.
+    /// An id, an entity's name, or a note's path.
     pub from: String,
-    /// An id or entity name.
+    /// An id, an entity's name, or a note's path.
     pub to: String,
-    /// How they are related.
+    /// The word of a relation, `mentions` or `links_to`.
     #[serde(rename = "type")]
     pub relation: String,
     /// How strongly, where that was said.

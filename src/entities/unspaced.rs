@@ -134,7 +134,7 @@ const JAPANESE_NOUNS: [&str; 33] = [
 const HONORIFICS: [&str; 12] =
     ["ちゃん", "先生", "部長", "課長", "社長", "老师", "女士", "教授", "医生", "さん", "くん", "さま"];
 /// What stands before an honorific and is no name.
-const NOT_HONOURED: [&str; 24] = [
+const NOT_HONOURED: [&str; 23] = [
     "皆",
     "客",
     "母",
@@ -156,7 +156,6 @@ const NOT_HONOURED: [&str; 24] = [
     "赤",
     "数学",
     "英语",
-    "数学",
     "语文",
     "大学",
 ];

@@ -545,6 +545,11 @@ impl State {
         self.edges.get(edge).filter(|record| record.is_there).map(|record| record.strength)
     }
 
+    /// Whether the first memory is said to be so related to the second.
+    pub fn says(&self, from: MemoryId, relation: &str, to: MemoryId) -> bool {
+        self.edge(&Edge { from: from.to_string(), to: to.to_string(), relation: relation.to_owned() }).is_some()
+    }
+
     /// Memories that were said to take the place of `older`, whether or not it counts now, ascending.
     pub fn said_newer(&self, older: MemoryId) -> Vec<MemoryId> {
         let said = self.said_older.iter().filter(|(_, olders)| olders.contains(&older));

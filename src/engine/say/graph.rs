@@ -2,7 +2,8 @@
 
 use super::{day, plural};
 use crate::engine::about::{EntitiesAnswer, EntityAnswer, Group, KnownMemory};
-use crate::engine::graph::{GraphAnswer, GraphEdge, GraphNode, PathAnswer};
+use crate::engine::graph::{GraphAnswer, GraphNode, PathAnswer};
+use crate::engine::relate::Related;
 
 /// Who and what memories are about.
 pub(super) fn entities_lines(text: &mut String, answer: &EntitiesAnswer) {
@@ -107,7 +108,7 @@ fn node_words(node: &GraphNode) -> String {
     format!("{}{}{text}", node.id, kind.unwrap_or_default())
 }
 
-fn edge_line(text: &mut String, edge: &GraphEdge) {
+fn edge_line(text: &mut String, edge: &Related) {
     let strength = edge.strength.map_or(String::new(), |strength| format!(" ({strength})"));
     line!(text, "  {} {} {}{strength}", edge.from, edge.relation, edge.to);
 }
