@@ -153,17 +153,17 @@ impl Engine {
     /// Entities that enough memories are about, at least one of them with a note: by key, as they are written.
     fn entities_with_memories(&self, now: Timestamp) -> BTreeMap<String, String> {
         let store = self.store();
-        let mut counts: BTreeMap<String, (usize, bool, BTreeSet<&str>)> = BTreeMap::new();
+        let mut counts: BTreeMap<String, (usize, bool, BTreeSet<String>)> = BTreeMap::new();
         for memory in store.state.memories().filter(|memory| memory.status(&self.config, now) == Status::Active) {
-            for entity in memory.entities.iter().map(|entity| store.aliases.standing(entity)) {
-                let (count, has_note, written) = counts.entry(name::key(entity)).or_default();
+            for entity in store.aliases.standing_for_all(&memory.entities) {
+                let (count, has_note, written) = counts.entry(name::key(&entity)).or_default();
                 *count += 1;
                 *has_note |= memory.is_promoted();
                 written.insert(entity);
             }
         }
         let earned = counts.into_iter().filter(|(_, (count, has_note, _))| *count >= EARNED_BY && *has_note);
-        earned.filter_map(|(key, (.., written))| Some((key, (*written.first()?).to_owned()))).collect()
+        earned.filter_map(|(key, (.., written))| Some((key, written.first()?.clone()))).collect()
     }
 }
 

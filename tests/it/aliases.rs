@@ -69,6 +69,23 @@ fn what_asks_for_one_name_asks_for_all_until_that_is_taken_back() {
     assert_eq!(known_of(&engine, "Mel").memories, 2);
 }
 
+/// Each memory counts once for a hub, by however many of its names it calls someone.
+#[test]
+fn two_names_in_one_memory_earn_no_hub_sooner() {
+    let store = Store::new();
+    let engine = store.engine();
+    let first = about(&engine, "Melanie started as a vet", &["Melanie", "Mel"]);
+    about(&engine, "Has a sailing boat", &["Melanie", "Mel"]);
+    relate(&engine, "Mel", "Melanie", false).unwrap();
+    engine.keep(&first);
+    engine.clean();
+    let hub = store.vault().join("Entities/Melanie.md");
+    assert!(!hub.exists(), "two memories are too few");
+    about(&engine, "Mel sings in a choir", &["Mel"]);
+    engine.clean();
+    assert!(hub.exists());
+}
+
 #[test]
 fn an_alias_is_a_name_of_something_that_is_known() {
     let store = Store::new();
